@@ -1,0 +1,3 @@
+//! The command `metaloc`.
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! The report document, `metaloc.report/1`: what the plugin writes and what `metaloc report` prints.
+//!
+//! It is its own crate because two programs make it: the plugin at the end of the compiler's process,
+//! and the command line, which merges the documents of many processes into one.
+//!
+//! - [`document`]: the types, exactly as in the schema `report/schemas/report-1.json`;
+//! - [`merge`]: one error per site, however many inputs show it;
+//! - [`text`]: the same for people.
+
+pub mod document;
+pub mod merge;
+pub mod text;
+
+pub use document::{
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, SCHEMA, Site, Source, Stats, Update,
+    Witness,
+};

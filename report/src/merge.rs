@@ -1,0 +1,1 @@
+//! Merging documents: one error per id.
