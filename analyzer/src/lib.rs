@@ -5,6 +5,7 @@
 
 pub mod cfg;
 pub mod finding;
+pub mod location_sets;
 
 pub use finding::{Actual, Confidence, Finding, Kind, Link, Operation, Source};
 
