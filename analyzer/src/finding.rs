@@ -72,6 +72,7 @@ impl Link {
             Link::Replace => "replace",
             Link::Terminator => "terminator",
             Link::Position => "position",
+            Link::Update => "update",
         }
     }
 }
