@@ -4,6 +4,9 @@
 //! - [`truth`]: the known errors of `regress/llvm-truth.json`, and whether a report finds them;
 //! - [`llvm_tests`], [`run_line`], [`shell`], [`pass_names`]: LLVM's own regression tests and how to run them;
 //! - [`adapt`]: IR text of a newer LLVM made readable for an older one;
+//! - [`programs`]: real programs as bitcode;
+//! - [`generate`]: modules of any size;
+//! - [`stock`]: running stock tools that must succeed;
 //! - [`ir_text`]: reading printed IR: functions, blocks, instructions and their locations.
 //!
 //! Nothing here knows the plugin or judges a location: stock tools make the inputs, the caller runs the
@@ -11,9 +14,11 @@
 
 pub mod adapt;
 mod error;
+pub mod generate;
 pub mod ir_text;
 pub mod llvm_tests;
 pub mod pass_names;
+pub mod programs;
 pub mod regress;
 pub mod run_line;
 pub mod shell;

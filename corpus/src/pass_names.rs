@@ -70,11 +70,17 @@ impl PassNames {
     }
 
     /// A pipeline of passes of any levels, each wrapped in the adaptors that it needs in a module pipeline.
+    /// A pass alone is left to `opt`, which knows best.
     fn pipeline(&self, passes: &[&str]) -> String {
+        if let [pass] = passes {
+            return (*pass).into();
+        }
         let wrapped = passes.iter().map(|pass| match self.new[*pass] {
             Level::Module => (*pass).to_owned(),
             Level::Cgscc => format!("cgscc({pass})"),
             Level::Function => format!("function({pass})"),
+            // These two ask for MemorySSA, and abort without.
+            Level::Loop if matches!(*pass, "licm" | "lnicm") => format!("function(loop-mssa({pass}))"),
             Level::Loop => format!("function(loop({pass}))"),
         });
         wrapped.collect::<Vec<_>>().join(",")
@@ -192,6 +198,11 @@ mod tests {
                     .to_vec()
             )
         );
+    }
+
+    #[test]
+    fn a_single_pass_needs_no_adaptor() {
+        assert_eq!(manager("-loop-reduce"), Manager::Translated(vec!["-passes=loop-reduce".into()]));
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl RegressInput {
             .args(["-O1", "-g", "-fno-discard-value-names", "-Xclang"])
             .args(["-disable-llvm-passes", "-emit-llvm", "-c", "-o", "-"]);
         // Debug information names the file without the folder that the repository is in.
-        stock::output(task.arg(name).cwd(folder))
+        Ok(stock::output(task.arg(name).cwd(folder))?)
     }
 }
 

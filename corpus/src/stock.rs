@@ -1,9 +1,7 @@
 //! Running stock tools that must succeed.
 
-use metaloc_toolchain::Error;
 use metaloc_toolchain::process::{Outcome, Task};
-
-use crate::Result;
+use metaloc_toolchain::{Error, Result};
 
 /// What a command prints on standard output; anything but success is an error with the end of what it said.
 pub fn output(task: Task) -> Result<Vec<u8>> {
@@ -19,7 +17,7 @@ pub fn succeed(task: Task) -> Result<Outcome> {
     let said = outcome.stderr_text();
     let lines: Vec<&str> = said.lines().collect();
     let said = lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n");
-    Err(Error::Failed { command: task.command_line(), exit: outcome.exit, said }.into())
+    Err(Error::Failed { command: task.command_line(), exit: outcome.exit, said })
 }
 
 /// How much of a failing command's complaint goes into the message.
