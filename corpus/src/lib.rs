@@ -6,6 +6,7 @@
 //! - [`adapt`]: IR text of a newer LLVM made readable for an older one;
 //! - [`programs`]: real programs as bitcode;
 //! - [`generate`]: modules of any size;
+//! - [`static_opt`]: an `opt` without `libLLVM`;
 //! - [`stock`]: running stock tools that must succeed;
 //! - [`ir_text`]: reading printed IR: functions, blocks, instructions and their locations.
 //!
@@ -22,6 +23,7 @@ pub mod programs;
 pub mod regress;
 pub mod run_line;
 pub mod shell;
+pub mod static_opt;
 pub mod stock;
 pub mod truth;
 
