@@ -16,13 +16,18 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static CHILDREN: [AtomicI32; SLOTS] = [const { AtomicI32::new(FREE) }; SLOTS];
 
 /// From now on SIGINT, SIGTERM and SIGHUP end the children and make [`interrupted`] true. A second signal
-/// ends this process at once, with status 2.
+/// ends this process at once, with status 2. Signals that we were started to ignore (`nohup`) stay ignored.
 pub fn install() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: `on_signal` only touches atomics and calls `kill` and `_exit`, which are
         // async-signal-safe; the zeroed sigaction is a valid one with an empty mask.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut action);
+            if action.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            action = std::mem::zeroed();
             action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
             action.sa_flags = libc::SA_RESTART;
             libc::sigaction(signal, &action, std::ptr::null_mut());
