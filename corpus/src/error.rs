@@ -40,15 +40,13 @@ pub enum Error {
         /// What is wrong with it.
         source: regex_lite::Error,
     },
-    /// A line of the header of an input.
-    #[error("{path}: the header line \"{line}\" {problem}")]
+    /// The header of an input.
+    #[error("{path}: {source}")]
     Header {
         /// The file.
         path: PathBuf,
-        /// The line.
-        line: String,
         /// What is wrong with it.
-        problem: String,
+        source: crate::header::HeaderError,
     },
     /// A command line in a record.
     #[error("{place}: cannot read the arguments {args}: {problem}")]

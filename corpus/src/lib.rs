@@ -1,6 +1,6 @@
 //! What the tool is run on, and what is known about it.
 //!
-//! - [`regress`]: the inputs of our own under `regress/passes`;
+//! - [`header`], [`regress`]: the inputs of our own under `regress/passes`, and what they say about themselves;
 //! - [`truth`]: the known errors of `regress/llvm-truth.json`, and whether a report finds them;
 //! - [`llvm_tests`], [`run_line`], [`shell`], [`pass_names`]: LLVM's own regression tests and how to run them;
 //! - [`adapt`]: IR text of a newer LLVM made readable for an older one;
@@ -16,6 +16,7 @@
 pub mod adapt;
 mod error;
 pub mod generate;
+pub mod header;
 pub mod ir_text;
 pub mod llvm_tests;
 pub mod pass_names;

@@ -28,12 +28,13 @@ pub fn opaque_pointer_args(ir: &str, major: u32) -> Option<String> {
     (major < 15 && uses_opaque_pointers(ir)).then(|| "-opaque-pointers".into())
 }
 
-/// Whether `ptr` occurs as a type in IR text.
-fn uses_opaque_pointers(ir: &str) -> bool {
-    let is_name = |c: char| c.is_alphanumeric() || "_.$-%@\"".contains(c);
+/// The type `ptr`, as opposed to `%ptr`, `"ptr"` or a comment.
+pub fn uses_opaque_pointers(ir: &str) -> bool {
+    let delimits = |c: Option<char>| c.is_none_or(|c| " ,()[]{}<>=\t".contains(c));
     ir.lines().map(|line| line.split(';').next().unwrap_or_default()).any(|code| {
-        code.match_indices("ptr")
-            .any(|(at, word)| !code[..at].ends_with(is_name) && !code[at + word.len()..].starts_with(is_name))
+        code.match_indices("ptr").any(|(at, word)| {
+            delimits(code[..at].chars().next_back()) && delimits(code[at + word.len()..].chars().next())
+        })
     })
 }
 
@@ -43,11 +44,22 @@ mod tests {
 
     #[test]
     fn only_the_type_ptr_counts() {
-        for ir in ["define void @f(ptr %x)", "  store i32 1, ptr @g", "%a = alloca ptr\n", "(ptr, i32)"] {
+        for ir in [
+            "define void @f(ptr %x)",
+            "  store i32 1, ptr @g",
+            "%a = alloca ptr\n",
+            "(ptr, i32)",
+            "<4 x ptr>",
+        ] {
             assert!(uses_opaque_pointers(ir), "{ir}");
         }
-        for ir in ["define void @f(i32* %ptr)", "; a ptr\n", "%ptr.1 = alloca i32*", "inttoptr i32 1 to i8*"]
-        {
+        for ir in [
+            "define void @f(i32* %ptr)",
+            "; a ptr\n",
+            "%ptr.1 = alloca i32*",
+            "\"ptr\"",
+            "inttoptr i32 1 to i8*",
+        ] {
             assert!(!uses_opaque_pointers(ir), "{ir}");
         }
         assert_eq!(opaque_pointer_args("ptr", 15), None);

@@ -155,10 +155,10 @@ impl TruthRecord {
 
     /// The cases of our own inputs that name this record and can run with an LLVM.
     pub fn own_cases(&self, inputs: &[RegressInput], llvm: &Llvm) -> Result<Vec<TruthCase>> {
-        let usable = inputs.iter().filter(|input| input.llvm.contains(&llvm.major));
+        let usable = inputs.iter().filter(|input| input.header.llvm.contains(llvm.major));
         let mut cases = Vec::new();
         for input in usable {
-            for shown in input.shows.iter().filter(|shown| shown.record == self.id) {
+            for shown in input.header.shows.iter().filter(|shown| shown.record == self.id) {
                 let prepared = input.prepare(llvm)?;
                 let expected =
                     self.visible_in(llvm.major).map(|wrong| if wrong { &shown.wrong } else { &shown.right });

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-76118-1 in=share/split wrong=- right=5:1@share destination=^%each\S* = sub
 ; metaloc: shows=table4-76118-1 in=share/split wrong=- right=5:1@share destination=^%each\S* = sub
 ; A negative number divided by a positive one becomes the negation of an unsigned division.

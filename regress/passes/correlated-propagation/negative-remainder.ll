@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table4-ebd0249-1 in=left/split wrong=- right=5:1@left destination=^%over\S* = sub i32 0, %over
 ; As with the quotient: the remainder of a negative number is the negation of an unsigned one.
 define i32 @left(i32 %debt, i32 %people) {

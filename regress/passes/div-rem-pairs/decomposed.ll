@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: args=-mtriple=x86_64-unknown-unknown
 ; metaloc: shows=table6-96045-2 in=page/rest wrong=- right=4:1@page destination=^%\S+ = mul
 ; metaloc: shows=table6-96045-3 in=page/rest wrong=- right=4:1@page destination=^%offset\.decomposed = sub

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: args=-mtriple=x86_64-unknown-unknown
 ; metaloc: shows=table6-96045-1 in=clock wrong=- right=3:1@clock destination=^%minutes\.recomposed = urem
 ; The remainder was written out by hand; x86 has it for free with the quotient.

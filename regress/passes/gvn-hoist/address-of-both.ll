@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-86236-1 in=pick/entry wrong=2:1@pick right=0:0@pick destination=^%\S+ = getelementptr
 ; The two loads become one above the branch, and so does the address that they use.
 define i32 @pick(i1 %scaled, ptr %table, i64 %row) {

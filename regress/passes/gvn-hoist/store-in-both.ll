@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table4-368681f-1 in=mark/entry wrong=2:1@mark right=- destination=^store i32 9, ptr @state
 ; The same store stands at the beginning of both branches and is hoisted in front of them.
 @state = global i32 0

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-92859-1 in=price/done wrong=3:1@price right=0:0@price destination=^%\S+ = mul i32
 ; Both sides compute the same: it is moved below, where either side may have been taken.
 define i32 @price(i1 %member, i32 %amount, i32 %rate) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-91443-1 in=ramp/loop wrong=- right=2:1@ramp destination=^%x\.int = phi
 ; metaloc: shows=table6-91443-2 in=ramp/loop wrong=- right=4:1@ramp destination=^%x\.next\.int = add
 ; metaloc: shows=table6-91443-3 in=ramp/loop wrong=- right=5:1@ramp destination=^%\S+ = icmp

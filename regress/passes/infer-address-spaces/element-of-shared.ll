@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: args=-mtriple=amdgcn-amd-amdhsa
 ; metaloc: shows=table4-52545e6-1 in=element wrong=- right=2:1@element destination=^%at\S* = getelementptr
 ; The address of an element is computed in the address space of the array.

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: args=-mtriple=amdgcn-amd-amdhsa
 ; metaloc: shows=table6-97038-1 in=fetch wrong=- right=1:1@fetch destination=^%\S+ = addrspacecast
 ; A pointer that is loaded from constant memory points to global memory.

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-91581-3 in=checked/join wrong=- right=8:1@checked destination=^%\S+ = phi i32 \[ %total
 ; One side of the diamond proves the guard: what stands before the guard is copied into both sides.
 define i32 @checked(i32 %size) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-96889-2 in=deliver/seven wrong=- right=5:1@deliver destination=^br label %usual
 ; The only way into the block decides which case of the switch is taken.
 define void @deliver(i32 %size) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-91581-1 in=bits/join wrong=- right=6:1@bits destination=^%\S+ = bitcast
 ; The load reads back as an integer what was just stored as a float.
 define i32 @bits(i1 %flip, ptr %cell, float %a, float %b) {

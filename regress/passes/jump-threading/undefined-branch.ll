@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-96889-1 in=choose/open wrong=- right=3:1@choose destination=^br label %
 ; A branch on an undefined value may go either way.
 define i32 @choose(i32 %mode) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-91581-2 in=better wrong=- right=8:1@better destination=^%\S+ = phi i32 \[ %
 ; The select depends on a phi of constants: it becomes a branch, and a phi takes its place.
 define i32 @better(i32 %year, i32 %other.year, i32 %rank, i32 %other.rank) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-91729-2 in=normalise/loop wrong=- right=5:1@normalise destination=^%\S+ = fmul fast
 ; metaloc: shows=table6-91729-1 in=normalise/entry wrong=- right=- destination=^%\S+ = fdiv fast
 ; A division by a value of the outside becomes a multiplication by its reciprocal.

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table4-c0a986a-1 in=last/done wrong=3:1@last right=0:0@last destination=^%word\.le = call
 ; Only the last of the calls counts: it is copied behind the loop, where no single iteration is meant.
 define i32 @last(i32 %n) {

@@ -1,5 +1,4 @@
-; metaloc: prepare=debugify
-; metaloc: passes=loop(loop-flatten)
+; metaloc: pass=loop(loop-flatten)
 ; metaloc: shows=table6-97085-1 in=shade/column wrong=- right=11:1@shade destination=^br label %row\.next
 ; Two loops over a grid become one: the inner one no longer branches back.
 target datalayout = "e-m:e-p:32:32-i64:64-n32-S64"

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: llvm=16..22
 ; metaloc: shows=table6-91839-2 in=mix wrong=- right=5:1@mix destination=^%store_forward_cast = bitcast
 ; As running-sum.ll, but stored as a float and loaded as an integer: a cast joins the two.

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: llvm=15..22
 ; metaloc: shows=table6-91839-3 in=prefix wrong=- right=5:1@prefix destination=^%store_forwarded\d* = phi
 ; metaloc: shows=table6-91839-1 in=prefix wrong=- right=- destination=^%load_initial = load

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: args=-mtriple=x86_64-unknown-unknown
 ; metaloc: shows=table6-97519-1 in=sample/loop wrong=- right=2:1@sample destination=^%IV\.S\. = phi
 ; metaloc: shows=table6-97519-2 in=sample/loop wrong=- right=6:1@sample destination=^%IV\.S\.next\. = fadd

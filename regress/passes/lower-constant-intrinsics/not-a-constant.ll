@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-97145-1 in=scale/entry wrong=- right=2:1@scale destination=^br label %general
 ; What is not a constant here never will be: the branch is decided.
 define i32 @scale(i32 %factor) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table4-84a71d5-1 in=record/done wrong=4:1@record right=0:0@record destination=^store i32 %\S+, ptr %
 ; metaloc: shows=table4-84a71d5-2 in=record/done wrong=3:1@record right=0:0@record destination=^%\S+ = getelementptr
 ; Both sides store to the same element: one store below them takes a phi of the values.

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-92545-2 in=volume wrong=- right=4:1@volume destination=^%all = mul i32 %floor, %height
 ; (a * b) * c is computed as (a * c) * b, since a * c is there already.
 define i32 @volume(i32 %width, i32 %height, i32 %depth) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-92545-1 in=perimeter wrong=- right=4:1@perimeter destination=^%all = add i32 %near, %side
 ; a + (b + c) is computed as (a + c) + b, since a + c is there already.
 define i32 @perimeter(i32 %base, i32 %side, i32 %top) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-96849-2 in=gap wrong=- right=5:1@gap destination=^%wide = sext
 ; The difference exists already in 32 bits and cannot overflow: it is extended once.
 define i64 @gap(i32 %a, i32 %b) {

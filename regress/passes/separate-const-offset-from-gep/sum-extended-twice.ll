@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-96849-1 in=total wrong=- right=5:1@total destination=^%wide = sext
 ; The sum exists already in 32 bits and cannot overflow: it is extended once.
 define i64 @total(i32 %a, i32 %b) {

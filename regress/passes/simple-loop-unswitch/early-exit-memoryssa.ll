@@ -1,5 +1,4 @@
-; metaloc: prepare=debugify
-; metaloc: passes=loop-mssa(simple-loop-unswitch)
+; metaloc: pass=loop-mssa(simple-loop-unswitch)
 ; metaloc: shows=table6-98789-2 in=serve/loop wrong=- right=2:1@serve destination=^br label %work
 ; As early-exit.ll; with MemorySSA the pass makes the branch in another place.
 define void @serve(i1 %closed, ptr %queue) {

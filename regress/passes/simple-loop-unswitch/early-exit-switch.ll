@@ -1,5 +1,4 @@
-; metaloc: prepare=debugify
-; metaloc: passes=loop(simple-loop-unswitch)
+; metaloc: pass=loop(simple-loop-unswitch)
 ; metaloc: shows=table6-98789-3 in=handle/entry wrong=- right=2:1@handle destination=^switch i32 %signal
 ; metaloc: shows=table6-98789-4 in=handle/loop wrong=- right=2:1@handle destination=^br label %work
 ; Two of the three ways out of the switch leave the loop, and nothing in the loop changes the choice.

@@ -1,5 +1,4 @@
-; metaloc: prepare=debugify
-; metaloc: passes=loop(simple-loop-unswitch)
+; metaloc: pass=loop(simple-loop-unswitch)
 ; metaloc: shows=table6-98789-1 in=serve/loop wrong=- right=2:1@serve destination=^br label %work
 ; Whether the loop is left at once is known before it is entered.
 define void @serve(i1 %closed, ptr %queue) {

@@ -1,5 +1,4 @@
-; metaloc: prepare=debugify
-; metaloc: passes=simple-loop-unswitch<nontrivial>
+; metaloc: pass=simple-loop-unswitch<nontrivial>
 ; metaloc: shows=table6-97662-1 in=draw/done wrong=- right=13:1@draw destination=^%\.us-phi\d* = phi
 ; metaloc: shows=table6-97662-2 in=draw/loop.us wrong=- right=4:1@draw destination=^br label %wide\.us
 ; metaloc: shows=table6-97662-3 in=draw/entry wrong=4:1@draw right=- destination=^br i1 %bold(\.fr)?, label %entry\.split\.us

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-97389-1 in=finish/good wrong=- right=3:1@finish destination=^br label %common\.ret
 ; All returns are joined in one block; the branches to it stand where the returns stood.
 define void @finish(i32 %status) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-97384-1 in=clamp/entry wrong=3:1@clamp right=- destination=^%less = sub
 ; The subtraction is cheap, so it is computed whether it is needed or not.
 define i32 @clamp(i32 %value, i32 %limit) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table4-256f8b0-1 in=route/near wrong=- right=5:1@route destination=^br label %
 ; metaloc: shows=table4-256f8b0-2 in=route/Flow wrong=- right=1:1@route destination=^br i1 %
 ; The two sides are put one behind the other, with a block between them that decides.

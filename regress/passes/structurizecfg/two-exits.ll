@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table4-256f8b0-3 in=scan/Flow wrong=- right=4:1@scan destination=^br i1 %
 ; A loop with its test at the top gets one block that decides whether it goes on.
 define void @scan(i32 %n, ptr %out) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-95742-1 in=length wrong=6:1@length right=- destination=^%accumulator\.ret\.tr = add
 ; The only other return gets a copy of the `add` that counts the elements.
 define i32 @length(ptr %node) {

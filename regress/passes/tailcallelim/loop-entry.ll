@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-86269-1 in=countdown/entry wrong=5:1@countdown right=- destination=^br label %tailrecurse
 ; The branch into the new loop is executed before the call is reached at all.
 define void @countdown(i32 %n) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: shows=table6-95742-2 in=score/plain wrong=5:1@score right=- destination=^%accumulator\.ret\.tr\d* = add
 ; metaloc: shows=table6-86269-1 in=score/entry wrong=4:1@score right=- destination=^br label %tailrecurse
 ; One recursive call accumulates, the other one returns a value of its own: its `select` gets a copy

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; Both numbers are positive: the division becomes an unsigned one, and all versions put it in the old place.
 define i32 @share(i32 %gain, i32 %people) {
 entry:

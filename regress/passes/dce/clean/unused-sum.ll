@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; Something unused goes away, and nothing new comes.
 define i32 @keep(i32 %a, i32 %b) {
 entry:

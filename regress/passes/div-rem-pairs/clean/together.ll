@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; metaloc: args=-mtriple=x86_64-unknown-unknown
 ; Quotient and remainder stand side by side: x86 computes both at once, and nothing is done.
 define i32 @both(i32 %a, i32 %b) {

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; The two sides compute different things: nothing is moved.
 define i32 @price(i1 %member, i32 %amount, i32 %rate) {
 entry:

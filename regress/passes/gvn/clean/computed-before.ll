@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; The second sum is the first one again: it goes away, and nothing new comes.
 define i32 @twice(i32 %a, i32 %b) {
 entry:

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; A multiplication by a power of two becomes a shift with the location of the multiplication.
 define i32 @bytes(i32 %words) {
 entry:

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; The branch on a constant becomes an unconditional one at the same place.
 define i32 @start(i1 %warm) {
 entry:

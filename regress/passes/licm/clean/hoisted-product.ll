@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; The product is moved out of the loop and loses its location, as it must: the body may not run at all.
 define void @fill(ptr %cells, i64 %n, i64 %a, i64 %b) {
 entry:

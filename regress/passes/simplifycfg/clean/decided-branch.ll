@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; The branch is decided by a constant; blocks with one way in are joined and everything stays where it was.
 define i32 @pick(i32 %x) {
 entry:

@@ -1,4 +1,3 @@
-; metaloc: prepare=debugify
 ; The result of the call is used twice afterwards: no loop can be made, the call is only marked `tail`.
 define i32 @power(i32 %base, i32 %n) {
 entry:
