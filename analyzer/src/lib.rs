@@ -3,6 +3,7 @@
 //! A pure function of [`metaloc_record`] types: no LLVM, no process, no file, so that the same code can
 //! judge inside a compiler and in a test.
 
+pub mod cfg;
 pub mod finding;
 
 pub use finding::{Actual, Confidence, Finding, Kind, Link, Operation, Source};

@@ -22,6 +22,11 @@ pub fn render(document: &Document, options: Options) -> String {
     text
 }
 
+/// One error alone, as in the report.
+pub fn render_error(error: &Error) -> String {
+    format!("{}\n", ErrorText(error))
+}
+
 fn summary(document: &Document, options: Options) -> String {
     let count =
         |confidence| document.errors.iter().filter(|error| error.confidence == confidence).count() as u64;

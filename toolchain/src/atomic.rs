@@ -21,7 +21,7 @@ pub struct PendingFile {
 impl PendingFile {
     /// Takes a place beside `path`, which is not touched.
     pub fn new(path: &Path) -> Result<PendingFile> {
-        let failed = |source| Error::Write { path: path.to_owned(), source };
+        let failed = |reason| Error::Write { path: path.to_owned(), reason };
         if path.is_dir() {
             return Err(failed(std::io::ErrorKind::IsADirectory.into()));
         }
@@ -39,13 +39,13 @@ impl PendingFile {
     /// Adds to the contents.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let path = &self.path;
-        self.file.write_all(bytes).map_err(|source| Error::Write { path: path.clone(), source })
+        self.file.write_all(bytes).map_err(|reason| Error::Write { path: path.clone(), reason })
     }
 
     /// Puts the file in its place.
     pub fn commit(self) -> Result<()> {
         let path = self.path;
-        self.file.persist(&path).map_err(|e| Error::Write { path: path.clone(), source: e.error })?;
+        self.file.persist(&path).map_err(|e| Error::Write { path: path.clone(), reason: e.error })?;
         Ok(())
     }
 }
@@ -59,13 +59,13 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// Copies a file.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
-    let bytes = fs::read(from).map_err(|source| Error::Read { path: from.to_owned(), source })?;
+    let bytes = fs::read(from).map_err(|reason| Error::Read { path: from.to_owned(), reason })?;
     write(to, &bytes)
 }
 
 /// Makes a folder with all above it.
 pub fn create_folder(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).map_err(|source| Error::Write { path: path.to_owned(), source })
+    fs::create_dir_all(path).map_err(|reason| Error::Write { path: path.to_owned(), reason })
 }
 
 /// Fills a folder: `fill` gets a temporary one, which becomes `path` if it succeeds. If somebody else was
@@ -73,7 +73,7 @@ pub fn create_folder(path: &Path) -> Result<()> {
 pub fn fill_folder(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let parent = folder_of(path);
     create_folder(&parent)?;
-    let failed = |source| Error::Write { path: path.to_owned(), source };
+    let failed = |reason| Error::Write { path: path.to_owned(), reason };
     let temporary = tempfile::Builder::new().prefix(".metaloc-").tempdir_in(&parent).map_err(failed)?;
     fill(temporary.path())?;
     match fs::rename(temporary.path(), path) {

@@ -27,7 +27,7 @@ pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 impl Lock {
     /// Waits for the lock in the file at `path`, which is made if need be.
     pub fn take(path: &Path) -> Result<Lock> {
-        let failed = |source| Error::Write { path: path.to_owned(), source };
+        let failed = |reason| Error::Write { path: path.to_owned(), reason };
         let file =
             fs::OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(failed)?;
         loop {

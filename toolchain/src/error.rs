@@ -9,20 +9,20 @@ use crate::process::Exit;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program could not be started at all.
-    #[error("cannot start {program}: {source}")]
+    #[error("cannot start {program}: {reason}")]
     Start {
         /// What was to be started.
         program: PathBuf,
         /// Why not.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The program was started and could not be waited for, or its pipes could not be read.
-    #[error("lost track of {program}: {source}")]
+    #[error("lost track of {program}: {reason}")]
     Wait {
         /// What was started.
         program: PathBuf,
         /// Why not.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The user pressed ctrl-C, or the process was told to end.
     #[error("interrupted")]
@@ -38,20 +38,20 @@ pub enum Error {
         said: String,
     },
     /// A file could not be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {reason}")]
     Read {
         /// The file.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A file or folder could not be written.
-    #[error("cannot write {path}: {source}")]
+    #[error("cannot write {path}: {reason}")]
     Write {
         /// The file.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        reason: io::Error,
     },
     /// There is no place for the cache.
     #[error("no cache folder: set METALOC_CACHE, XDG_CACHE_HOME or HOME")]

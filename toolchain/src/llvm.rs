@@ -233,7 +233,7 @@ fn build_id(opt: &Path, libdir: &Path) -> Result<String> {
     }
     let mut parts = Vec::new();
     for file in files {
-        let read = |source| Error::Read { path: file.clone(), source };
+        let read = |reason| Error::Read { path: file.clone(), reason };
         let target = fs::canonicalize(&file).map_err(read)?;
         let meta = fs::metadata(&target).map_err(read)?;
         let time = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());

@@ -68,7 +68,7 @@ fn place(root: &Path, cache: &Path, llvm: &Llvm) -> Result<PathBuf> {
 
 fn hash_path(hasher: &mut DefaultHasher, root: &Path, relative: &Path) -> Result<()> {
     let path = root.join(relative);
-    let failed = |source| Error::Read { path: path.clone(), source };
+    let failed = |reason| Error::Read { path: path.clone(), reason };
     if !fs::metadata(&path).map_err(failed)?.is_dir() {
         hash_bytes(hasher, relative.as_os_str().as_encoded_bytes());
         hash_bytes(hasher, &fs::read(&path).map_err(failed)?);

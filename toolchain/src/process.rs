@@ -228,12 +228,12 @@ impl Task {
         let mut command = self.command(own_group)?;
         let begun = Instant::now();
         let child =
-            command.spawn().map_err(|source| Error::Start { program: self.program.clone(), source })?;
+            command.spawn().map_err(|reason| Error::Start { program: self.program.clone(), reason })?;
         // The parent's copies of files handed to the child are closed with it.
         drop(command);
         let outcome = self.attend(child, own_group, begun);
         interrupt::check()?;
-        outcome.map_err(|source| Error::Wait { program: self.program.clone(), source })
+        outcome.map_err(|reason| Error::Wait { program: self.program.clone(), reason })
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place where processes are started")]
@@ -257,7 +257,7 @@ impl Task {
             Stdin::Bytes(_) => Stdio::piped(),
             Stdin::Inherit => Stdio::inherit(),
             Stdin::File(path) => {
-                File::open(path).map_err(|source| Error::Read { path: path.clone(), source })?.into()
+                File::open(path).map_err(|reason| Error::Read { path: path.clone(), reason })?.into()
             }
         });
         command.stdout(self.stdout.stdio()?);
@@ -315,7 +315,7 @@ impl Sink {
             Sink::Null => Stdio::null(),
             Sink::Inherit => Stdio::inherit(),
             Sink::File(path) => {
-                File::create(path).map_err(|source| Error::Write { path: path.clone(), source })?.into()
+                File::create(path).map_err(|reason| Error::Write { path: path.clone(), reason })?.into()
             }
         })
     }

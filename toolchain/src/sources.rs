@@ -60,7 +60,7 @@ fn archive(folder: &Path, package: &str, notice: Notice<'_>) -> Result<PathBuf> 
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.starts_with(package) && name.ends_with(".orig.tar.xz")
     };
-    let entries = fs::read_dir(&download).map_err(|source| Error::Read { path: download.clone(), source })?;
+    let entries = fs::read_dir(&download).map_err(|reason| Error::Read { path: download.clone(), reason })?;
     let found = entries.flatten().map(|entry| entry.path()).find(|path| is_archive(path));
     found.ok_or_else(|| Error::NoSource {
         package: package.to_owned(),
@@ -79,7 +79,7 @@ fn fetch_package(folder: &Path, package: &str) -> Result<()> {
         Error::Failed { said, .. } => Error::NoSource { package: package.to_owned(), reason: said },
         other => other,
     })?;
-    fs::remove_dir_all(&private).map_err(|source| Error::Write { path: private, source })
+    fs::remove_dir_all(&private).map_err(|reason| Error::Write { path: private, reason })
 }
 
 fn private_apt(private: &Path) -> Task {

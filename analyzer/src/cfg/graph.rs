@@ -1,0 +1,127 @@
+//! The control-flow graph of a snapshot with dense block indices.
+//!
+//! Block ids are small and never reused within a function, so the way from an id to its index is a
+//! vector. An edge to a block that is not in the snapshot is left out: a record is foreign input.
+
+use metaloc_record::{BlockId, Snapshot};
+
+use super::NONE;
+
+/// Blocks by index in layout order; index 0 is the entry.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    ids: Vec<BlockId>,
+    index_of: Vec<u32>,
+    successors: Rows,
+}
+
+impl Graph {
+    /// The graph of a snapshot.
+    pub fn new(snapshot: &Snapshot) -> Graph {
+        let ids: Vec<BlockId> = snapshot.blocks.iter().map(|b| b.id).collect();
+        let mut index_of = vec![NONE; ids.iter().map(|id| id.index() + 1).max().unwrap_or(0)];
+        for (index, id) in ids.iter().enumerate() {
+            index_of[id.index()] = index as u32;
+        }
+        let mut successors = Rows::with_capacity(ids.len(), ids.len() * 2);
+        for block in &snapshot.blocks {
+            let indices = block.successors.iter().filter_map(|id| index_of.get(id.index()).copied());
+            successors.push(indices.filter(|index| *index != NONE));
+        }
+        Graph { ids, index_of, successors }
+    }
+
+    /// Number of blocks.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// True for the graph of a declaration.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Index of a block, if the snapshot has it.
+    pub fn index(&self, id: BlockId) -> Option<usize> {
+        self.index_of.get(id.index()).filter(|i| **i != NONE).map(|i| *i as usize)
+    }
+
+    /// Id of the block at an index.
+    pub fn id(&self, index: usize) -> BlockId {
+        self.ids[index]
+    }
+
+    /// Successors of a block in terminator order; one that occurs twice is listed twice.
+    pub fn successors(&self, index: usize) -> &[u32] {
+        self.successors.row(index)
+    }
+}
+
+/// Rows of numbers of different lengths in two flat arrays.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows {
+    start: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Rows { start: vec![0], items: Vec::new() }
+    }
+}
+
+impl Rows {
+    pub(crate) fn with_capacity(rows: usize, items: usize) -> Rows {
+        let mut start = Vec::with_capacity(rows + 1);
+        start.push(0);
+        Rows { start, items: Vec::with_capacity(items) }
+    }
+
+    pub(crate) fn push(&mut self, items: impl IntoIterator<Item = u32>) {
+        self.items.extend(items);
+        self.start.push(self.items.len() as u32);
+    }
+
+    pub(crate) fn row(&self, index: usize) -> &[u32] {
+        &self.items[self.start[index] as usize..self.start[index + 1] as usize]
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    pub(crate) fn items(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Rows from (row, item) pairs in any order; within a row the order of the pairs is kept.
+    pub(crate) fn from_pairs(rows: usize, pairs: &[(u32, u32)]) -> Rows {
+        let mut start = vec![0u32; rows + 1];
+        for (row, _) in pairs {
+            start[*row as usize + 1] += 1;
+        }
+        for row in 0..rows {
+            start[row + 1] += start[row];
+        }
+        let mut next = start.clone();
+        let mut items = vec![0; pairs.len()];
+        for (row, item) in pairs {
+            let at = &mut next[*row as usize];
+            items[*at as usize] = *item;
+            *at += 1;
+        }
+        Rows { start, items }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_become_rows_in_order() {
+        let rows = Rows::from_pairs(3, &[(2, 7), (0, 1), (2, 5)]);
+        assert_eq!((rows.row(0), rows.row(1), rows.row(2)), (&[1][..], &[][..], &[7, 5][..]));
+        assert_eq!((rows.rows(), rows.items()), (3, 3));
+    }
+}
