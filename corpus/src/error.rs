@@ -1,4 +1,6 @@
 //! Everything that can go wrong with an input. A message names the file and the reason.
+//!
+//! Reasons are part of the message, so they are no sources: who prints the chain would say them twice.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,46 +9,38 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder could not be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {reason}")]
     Read {
         /// The file or folder.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
-    },
-    /// A file could not be written.
-    #[error("cannot write {path}: {source}")]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The table of known errors is not what it should be.
-    #[error("{path} is not a table of known errors: {source}")]
+    #[error("{path} is not a table of known errors: {reason}")]
     Truth {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: serde_json::Error,
+        reason: serde_json::Error,
     },
     /// An expression in a record or in the header of an input.
-    #[error("{place}: {pattern} is not a regular expression: {source}")]
+    #[error("{place}: {pattern} is not a regular expression: {reason}")]
     Pattern {
         /// Which record or file.
         place: String,
         /// The expression.
         pattern: String,
         /// What is wrong with it.
-        source: regex_lite::Error,
+        reason: regex_lite::Error,
     },
     /// The header of an input.
-    #[error("{path}: {source}")]
+    #[error("{path}: {reason}")]
     Header {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: crate::header::HeaderError,
+        reason: crate::header::HeaderError,
     },
     /// A command line in a record.
     #[error("{place}: cannot read the arguments {args}: {problem}")]
@@ -76,6 +70,6 @@ pub enum Error {
 impl Error {
     pub(crate) fn read(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
-        move |source| Error::Read { path, source }
+        move |reason| Error::Read { path, reason }
     }
 }

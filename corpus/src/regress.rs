@@ -82,7 +82,7 @@ fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>> {
 impl RegressInput {
     fn open(path: PathBuf, pass: &str, clean: bool) -> Result<RegressInput> {
         let text = fs::read_to_string(&path).map_err(Error::read(&path))?;
-        let header = Header::read(&text).map_err(|source| Error::Header { path: path.clone(), source })?;
+        let header = Header::read(&text).map_err(|reason| Error::Header { path: path.clone(), reason })?;
         Ok(RegressInput { path, text, pass: pass.into(), clean, header })
     }
 

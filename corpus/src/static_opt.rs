@@ -55,7 +55,7 @@ fn build(llvm: &Llvm, sources: &Path, folder: &Path) -> metaloc_toolchain::Resul
         let _ = std::fs::remove_file(object);
     }
     std::os::unix::fs::symlink(&llvm.llvm_config, folder.join("llvm-config"))
-        .map_err(|source| metaloc_toolchain::Error::Write { path: folder.join("llvm-config"), source })
+        .map_err(|reason| metaloc_toolchain::Error::Write { path: folder.join("llvm-config"), reason })
 }
 
 fn config(llvm: &Llvm, args: &[&str]) -> metaloc_toolchain::Result<Vec<String>> {

@@ -100,7 +100,7 @@ pub enum Origin {
 /// Reads the table of known errors.
 pub fn records(path: &Path) -> Result<Vec<TruthRecord>> {
     let text = fs::read(path).map_err(Error::read(path))?;
-    serde_json::from_slice(&text).map_err(|source| Error::Truth { path: path.to_owned(), source })
+    serde_json::from_slice(&text).map_err(|reason| Error::Truth { path: path.to_owned(), reason })
 }
 
 impl TruthRecord {
@@ -133,10 +133,10 @@ impl TruthRecord {
         let mut opt_args = self.split_args()?;
         opt_args.extend(opaque_pointer_args(&text, major));
         let input = adapt(&text, major).into_owned().into_bytes();
-        let pattern = Regex::new(&self.probe.dest_regex).map_err(|source| Error::Pattern {
+        let pattern = Regex::new(&self.probe.dest_regex).map_err(|reason| Error::Pattern {
             place: self.id.clone(),
             pattern: self.probe.dest_regex.clone(),
-            source,
+            reason,
         })?;
         let probe = Probe { function: self.probe.function.clone(), block: self.probe.block.clone(), pattern };
         // Where the input had to be rewritten, the locations in the record are those of the rewritten one.
