@@ -57,7 +57,9 @@ pub enum Link {
     Replace,
     /// The destination ends a block whose terminator, the source, was erased.
     Terminator,
-    /// The destination was put in front of the source and nothing stronger is known.
+    /// The destination was given the location of the source by an update call.
+    Update,
+    /// The destination was put next to the source and nothing stronger is known.
     Position,
 }
 
@@ -70,6 +72,7 @@ impl Link {
             Link::Replace => "replace",
             Link::Terminator => "terminator",
             Link::Position => "position",
+            Link::Update => "update",
         }
     }
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use metaloc_corpus::regress::{CLANG_ARGS, DEBUGIFY_ARGS};
 use metaloc_report::Document;
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Exit, Outcome, Task};
@@ -53,7 +54,7 @@ impl Observer {
         };
         let written = scratch.path().join("report.json");
         let task = self.opt(input).arg(format!("-load-pass-plugin={}", self.plugin.display()));
-        let task = task.arg(format!("-passes={pipeline}")).args(&input.directives.args);
+        let task = task.arg(format!("-passes={pipeline}")).args(&input.header.args);
         let task =
             task.arg("-disable-output").arg(&prepared).env("METALOC_OUT", &written).env_remove("METALOC");
         let outcome = task.run()?;
@@ -76,20 +77,18 @@ impl Observer {
         let mut path = input.path.clone();
         let mut steps = Vec::new();
         if input.kind == Kind::C {
-            let clang = Task::new(self.llvm.clang()?);
-            steps.push(clang.args(["-g", "-O1", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-S"]));
+            steps.push(Task::new(self.llvm.clang()?).args(CLANG_ARGS));
         }
-        if let Some(pipeline) = &input.directives.prepare {
-            steps.push(self.opt(input).arg("-S").arg(format!("-passes={pipeline}")));
+        if let Some(pipeline) = &input.header.prepare {
+            steps.push(self.opt(input).arg(format!("-passes={pipeline}")));
         }
         // After the preparing pipeline: then every instruction that the pass meets has a line of its own.
         // A module that has debug information already is left as it is.
         if matches!(input.kind, Kind::Bitcode | Kind::Text { has_debug_info: false, .. }) {
-            let debugify = ["-S", "-passes=debugify", "-debugify-level=locations", "-debugify-quiet"];
-            steps.push(self.opt(input).args(debugify));
+            steps.push(self.opt(input).args(DEBUGIFY_ARGS));
         }
         for (number, step) in steps.into_iter().enumerate() {
-            let next = scratch.path().join(format!("prepared-{number}.ll"));
+            let next = scratch.path().join(format!("prepared-{number}.bc"));
             let outcome = step.arg(&path).arg("-o").arg(&next).run()?;
             if !outcome.exit.success() {
                 return Ok(Err(self.explain(input, &path, &outcome)?));
@@ -144,11 +143,12 @@ type Attempt<T> = std::result::Result<T, String>;
 
 /// Parameters that the user typed win over those that the input asks for.
 fn pipeline(pass: &Pass, input: &Input) -> Result<String> {
-    let Some(wanted) = &input.directives.pass else { return Ok(pass.pipeline.clone()) };
+    let Some(wanted) = &input.header.pass else { return Ok(pass.pipeline.clone()) };
     if pass.has_parameters() {
         return Ok(pass.pipeline.clone());
     }
-    let base = wanted.split('<').next().unwrap_or(wanted);
+    let innermost = wanted.rsplit('(').next().unwrap_or(wanted);
+    let base = innermost.split(['<', ')']).next().unwrap_or(innermost);
     if !pass.is(base) {
         bail!("the input is for the pass {base}, not {}", pass.name);
     }
@@ -190,7 +190,7 @@ pub fn complaint(outcome: &Outcome) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Directives;
+    use metaloc_corpus::header::Header;
 
     fn pass(pipeline: &str) -> Pass {
         let name = pipeline.split('<').next().unwrap().to_owned();
@@ -198,8 +198,8 @@ mod tests {
     }
 
     fn input(pass: Option<&str>) -> Input {
-        let directives = Directives { pass: pass.map(str::to_owned), ..Directives::default() };
-        Input { path: "x.ll".into(), kind: Kind::Bitcode, directives }
+        let header = Header { pass: pass.map(str::to_owned), ..Header::default() };
+        Input { path: "x.ll".into(), kind: Kind::Bitcode, header }
     }
 
     #[test]
@@ -208,6 +208,8 @@ mod tests {
         assert_eq!(pipeline(&pass("gvn<pre>"), &wanted).unwrap(), "gvn<pre>");
         assert_eq!(pipeline(&pass("gvn"), &wanted).unwrap(), "gvn<no-pre>");
         assert_eq!(pipeline(&pass("gvn"), &input(None)).unwrap(), "gvn");
+        let nested = input(Some("function(loop-mssa(licm<allowspeculation>))"));
+        assert_eq!(pipeline(&pass("licm"), &nested).unwrap(), "function(loop-mssa(licm<allowspeculation>))");
         let error = pipeline(&pass("licm"), &wanted).unwrap_err().to_string();
         assert_eq!(error, "the input is for the pass gvn, not licm");
     }

@@ -113,4 +113,15 @@ impl EventKind {
             | EventKind::UpdateAfterHoist { inst } => inst,
         }
     }
+
+    /// Every instruction that the event mentions.
+    pub fn insts(&self) -> [Option<InstId>; 2] {
+        let other = match *self {
+            EventKind::Clone { old, .. } => Some(old),
+            EventKind::Replace { new, .. } => new,
+            EventKind::Insert { before, .. } => before,
+            _ => None,
+        };
+        [Some(self.inst()), other]
+    }
 }

@@ -93,8 +93,8 @@ fn inputs_say_how_they_are_run() {
     here.run("report", &["gvn", "--input", str_of(&input)]).with_status(0);
     let calls = here.lines("calls");
     let [prepare, debugify, observe] = &calls[..] else { panic!("{calls:?}") };
-    assert!(prepare.starts_with("-S -passes=mem2reg "), "{prepare}");
-    assert!(debugify.starts_with("-S -passes=debugify -debugify-level=locations "), "{debugify}");
+    assert!(prepare.starts_with("-passes=mem2reg "), "{prepare}");
+    assert!(debugify.starts_with("-passes=debugify -debugify-level=locations "), "{debugify}");
     assert!(observe.starts_with("-load-pass-plugin="), "{observe}");
     assert!(observe.contains(" -passes=gvn<no-pre> -a -b -disable-output "), "{observe}");
 }

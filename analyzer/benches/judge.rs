@@ -1,0 +1,194 @@
+//! What judging a pass run costs, per block, on generated functions of 100, 1,000 and 10,000 blocks.
+//!
+//! Four kinds of run on a chain of loops with a diamond inside:
+//! - `replace`: peepholes in a tenth of the blocks, no edge changed;
+//! - `hoist`: instructions moved from one side of a diamond to its head, no edge changed, each an error;
+//! - `merge`: side blocks folded into their predecessors, edges changed, nothing wrong;
+//! - `copy`: one instruction copied from each side to the other, edges changed, each an error: every
+//!   destination needs its location sets.
+//!
+//! The cost per block has to stay flat.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use metaloc_analyzer::judge;
+use metaloc_record::{
+    Block, BlockId, Event, EventKind, Inst, InstFlags, InstId, LocId, Location, LocationTable, Opcode,
+    PassRun, Scope, Snapshot, StackId,
+};
+
+/// Blocks of one unit: head, two sides, latch.
+const UNIT: usize = 4;
+
+struct Run {
+    before: Snapshot,
+    after: Snapshot,
+    events: Vec<Event>,
+    locations: LocationTable,
+    next: u32,
+}
+
+impl Run {
+    /// `blocks / 4` loops in a row: head -> {then, else} -> latch -> head, next head.
+    fn new(blocks: usize) -> Run {
+        let mut locations = LocationTable::default();
+        let scope = locations.add_scope(Scope { file: "t.c".into(), subprogram: "f".into(), parent: None });
+        let units = (blocks / UNIT) as u32;
+        let mut next = 0;
+        let mut snapshot = Snapshot::default();
+        for unit in 0..units {
+            let base = unit * UNIT as u32;
+            let after = if unit + 1 < units { vec![base, base + 4] } else { vec![base] };
+            for (side, successors) in
+                [vec![base + 1, base + 2], vec![base + 3], vec![base + 3], after].into_iter().enumerate()
+            {
+                let insts = (0..6).map(|n| {
+                    next += 1;
+                    let line = base + side as u32 + 1;
+                    let location = Location { line, column: n + 1, scope, inlined_at: LocId::NONE };
+                    let end = n == 5;
+                    Inst {
+                        id: InstId(next),
+                        loc: locations.intern(location),
+                        opcode: Opcode::from_name(if end { "br" } else { "add" }),
+                        flags: if end { InstFlags::TERMINATOR } else { InstFlags::default() },
+                    }
+                });
+                snapshot.blocks.push(Arc::new(Block {
+                    id: BlockId(base + side as u32),
+                    insts: insts.collect(),
+                    successors: successors.into_iter().map(BlockId).collect(),
+                }));
+            }
+        }
+        Run { after: snapshot.clone(), before: snapshot, events: vec![], locations, next }
+    }
+
+    fn event(&mut self, kind: EventKind) {
+        self.events.push(Event { kind, stack: StackId(1) });
+    }
+
+    fn block(&mut self, index: usize) -> &mut Block {
+        Arc::make_mut(&mut self.after.blocks[index])
+    }
+
+    fn fresh(&mut self, like: Inst) -> Inst {
+        self.next += 1;
+        Inst { id: InstId(self.next), ..like }
+    }
+
+    fn replace(mut self) -> Run {
+        for index in (0..self.before.blocks.len()).step_by(10) {
+            let block = self.before.blocks[index].id;
+            for position in 1..4 {
+                let old = self.before.blocks[index].insts[position];
+                let new = self.fresh(old);
+                self.block(index).insts[position] = new;
+                self.event(EventKind::Create { inst: new.id });
+                self.event(EventKind::Insert { inst: new.id, block, before: Some(old.id) });
+                self.event(EventKind::SetLocation { inst: new.id, loc: old.loc });
+                self.event(EventKind::Replace { old: old.id, new: Some(new.id), all: true });
+                self.event(EventKind::Remove { inst: old.id, block });
+                self.event(EventKind::Erase { inst: old.id });
+            }
+        }
+        self
+    }
+
+    fn hoist(mut self) -> Run {
+        for index in (0..self.before.blocks.len()).step_by(10 * UNIT) {
+            let inst = self.block(index + 1).insts.remove(0);
+            self.block(index).insts.insert(0, inst);
+            let (from, to) = (BlockId(index as u32 + 1), BlockId(index as u32));
+            self.event(EventKind::Move { inst: inst.id, from, to });
+        }
+        self
+    }
+
+    fn merge(mut self) -> Run {
+        for index in (0..self.before.blocks.len()).step_by(UNIT) {
+            let (head, side) = (BlockId(index as u32), BlockId(index as u32 + 1));
+            let branch = self.block(index).insts.pop().expect("a block ends with a branch");
+            self.event(EventKind::Remove { inst: branch.id, block: head });
+            self.event(EventKind::Erase { inst: branch.id });
+            let moved = self.before.blocks[index + 1].insts.clone();
+            for inst in moved {
+                self.block(index).insts.push(inst);
+                self.event(EventKind::Move { inst: inst.id, from: side, to: head });
+            }
+            self.block(index).successors = vec![BlockId(index as u32 + 3)];
+        }
+        self.after.blocks.retain(|b| !matches!(b.id.0 % UNIT as u32, 1 | 2));
+        self
+    }
+
+    fn copy(mut self) -> Run {
+        for index in (0..self.before.blocks.len()).step_by(UNIT) {
+            let inst = self.before.blocks[index + 1].insts[0];
+            let copy = self.fresh(inst);
+            let (block, before) = (BlockId(index as u32 + 2), self.before.blocks[index + 2].insts[3].id);
+            self.block(index + 2).insts.insert(3, copy);
+            self.event(EventKind::Create { inst: copy.id });
+            self.event(EventKind::Clone { new: copy.id, old: inst.id });
+            self.event(EventKind::Insert { inst: copy.id, block, before: Some(before) });
+            // No iteration joins the two sides any more; an edge has to change for sets to be needed.
+            self.block(index + 3).successors.retain(|to| to.0 != index as u32);
+        }
+        let straight = self.after.blocks.iter().map(|b| b.successors.clone()).collect::<Vec<_>>();
+        for (index, block) in self.before.blocks.iter_mut().enumerate() {
+            if index % UNIT == 3 {
+                Arc::make_mut(block).successors.clone_from(&straight[index]);
+            }
+        }
+        Arc::make_mut(&mut self.after.blocks[0]).successors.push(BlockId(2));
+        self
+    }
+
+    fn run(&self) -> PassRun<'_> {
+        PassRun {
+            pass: "bench",
+            before: &self.before,
+            after: &self.after,
+            events: &self.events,
+            locations: &self.locations,
+        }
+    }
+}
+
+fn cost(run: &Run, blocks: usize) -> f64 {
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let start = Instant::now();
+        black_box(judge(&run.run()));
+        best = best.min(start.elapsed());
+    }
+    best.as_nanos() as f64 / blocks as f64
+}
+
+fn bench(criterion: &mut Criterion) {
+    type Make = fn(Run) -> Run;
+    let kinds: [(&str, Make); 4] =
+        [("replace", Run::replace), ("hoist", Run::hoist), ("merge", Run::merge), ("copy", Run::copy)];
+    for (name, make) in kinds {
+        let mut group = criterion.benchmark_group(name);
+        group
+            .sample_size(10)
+            .warm_up_time(Duration::from_millis(200))
+            .measurement_time(Duration::from_secs(1));
+        for blocks in [100, 1_000, 10_000] {
+            let run = make(Run::new(blocks));
+            let found = judge(&run.run()).findings.len();
+            println!("{name}: {blocks} blocks, {found} findings, {:.0} ns per block", cost(&run, blocks));
+            group.throughput(Throughput::Elements(blocks as u64));
+            group.bench_with_input(BenchmarkId::from_parameter(blocks), &run, |bencher, run| {
+                bencher.iter(|| judge(&run.run()));
+            });
+        }
+    }
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

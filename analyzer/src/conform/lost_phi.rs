@@ -1,0 +1,165 @@
+//! No location on a PHI that stands for something.
+//!
+//! A PHI that replaces a located value, or that takes the place of a located PHI, is judged like any
+//! instruction (paper, PRs 91443, 91581, 91839, 97519, 97662). Likely, never certain: a PHI is executed on
+//! the edges, and LLVM creates most of them without a location.
+//!
+//! Not meant are PHIs with a meaning of their own:
+//! - those of SSA construction, which stand for a variable: where the run erased an alloca, the loads that
+//!   a PHI replaces were reads of the variable, here and elsewhere;
+//! - a new induction variable: where PHIs of the block went away and none of them had a location, the new
+//!   one takes their place, whatever else it replaces.
+
+use metaloc_record::{InstFlags, InstId};
+
+use super::Case;
+use crate::finding::{Confidence, Finding, Link, Source};
+use crate::lineage::Origin;
+
+pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
+    if !case.is(InstFlags::PHI) {
+        return None;
+    }
+    let replaced: Vec<Source> = case.sources_by(Link::Replace).copied().collect();
+    if replaced.is_empty() {
+        return in_place_of(case).map(|source| case.lost("lost_phi", vec![source], Confidence::Likely));
+    }
+    case.common_location(replaced.iter())?;
+    let from = case.source_block(replaced[0].inst)?;
+    if !case.placements.passes(case.block, from) || case.placements.leaves_loop(case.block, from) {
+        return None;
+    }
+    let phi = |s: &Source| case.source_inst(s.inst).is_some_and(|i| i.flags.has(InstFlags::PHI));
+    if !replaced.iter().any(phi) && is_new_induction_variable(case) {
+        return None;
+    }
+    let confidence = if promoted(case) { Confidence::Note } else { Confidence::Likely };
+    Some(case.lost("lost_phi", replaced, confidence))
+}
+
+/// The PHI that the new one was put in front of and that is gone.
+fn in_place_of(case: &Case<'_, '_>) -> Option<Source> {
+    let before = case.destination.placed?.before?;
+    let old = case.source_inst(before)?;
+    let here = case.source_block(before)? == case.block;
+    let stands_for_it =
+        here && old.flags.has(InstFlags::PHI) && case.is_real(old.loc) && case.is_gone(before);
+    (stands_for_it && !is_taken(case, before)).then_some(Source {
+        inst: before,
+        loc: old.loc,
+        link: Link::Position,
+    })
+}
+
+/// True if an instruction that is no new one took over: identical instructions were sunk to the PHI that
+/// joined them, and a PHI of their operands came to be in front of it.
+fn is_taken(case: &Case<'_, '_>, old: InstId) -> bool {
+    let by = case.lineage.replaced_by.get(&old);
+    by.is_some_and(|by| {
+        !case.lineage.destinations.iter().any(|d| d.inst.id == *by && d.origin == Origin::Created)
+    })
+}
+
+fn is_new_induction_variable(case: &Case<'_, '_>) -> bool {
+    let Some(index) = case.changes.index_before(case.block) else { return false };
+    let phis = case.changes.block_before(index).insts.iter().filter(|i| i.flags.has(InstFlags::PHI));
+    let mut gone = phis.filter(|i| case.is_gone(i.id)).peekable();
+    gone.peek().is_some() && gone.all(|i| !case.is_real(i.loc))
+}
+
+/// True if a stack variable became registers in this run.
+fn promoted(case: &Case<'_, '_>) -> bool {
+    case.changes.gone().any(|inst| case.is_opcode(inst, "alloca"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::Scene;
+
+    /// LoopLoadElimination, PR 91839; the load stays behind without uses.
+    #[test]
+    fn replaces_a_load() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 phi @2, %3 load @3, %4 br @4
+             b2: %5 ret @5
+             after
+             b0 -> b1: %6 load, %1 br @1
+             b1 -> b1 b2: %7 phi, %2 phi @2, %3 load @3, %4 br @4
+             b2: %5 ret @5
+             events
+             create %6
+             insert %6 b0 %1
+             create %7
+             insert %7 b1 %2
+             replace %3 %7",
+        );
+        assert_eq!(found, ["lost_phi likely lost preserve %7 <- %3"]);
+    }
+
+    /// IndVarSimplify, PR 91443: the old PHI went away, its uses went elsewhere.
+    #[test]
+    fn takes_the_place_of_a_located_phi() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 phi @2, %4 br @4
+             b2: %5 ret @5
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %7 phi, %4 br @4
+             b2: %5 ret @5
+             events
+             create %7
+             insert %7 b1 %2
+             replace %2 -
+             erase %2",
+        );
+        assert_eq!(found, ["lost_phi likely lost preserve %7 <- %2"]);
+    }
+
+    /// The wide induction variable of IndVarSimplify replaces a sign extension.
+    #[test]
+    fn new_induction_variable() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 phi, %3 sext @3, %4 br @4
+             b2: %5 ret @5
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %7 phi, %4 br @4
+             b2: %5 ret @5
+             events
+             create %7
+             insert %7 b1 %2
+             replace %3 %7
+             erase %3
+             erase %2",
+        );
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn promoted_variable_is_a_note() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2: %1 alloca @1, %2 br @2
+             b1 -> b2: %3 store @3, %4 br @4
+             b2: %5 load @5, %6 ret @6
+             after
+             b0 -> b1 b2: %2 br @2
+             b1 -> b2: %4 br @4
+             b2: %7 phi, %6 ret @6
+             events
+             create %7
+             insert %7 b2 %5
+             replace %5 %7
+             erase %5
+             erase %3
+             erase %1",
+        );
+        assert_eq!(found, ["lost_phi note lost preserve %7 <- %5"]);
+    }
+}

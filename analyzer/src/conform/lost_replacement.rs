@@ -1,0 +1,130 @@
+//! No location on what replaced something.
+//!
+//! HowToUpdateDebugInfo, "when to preserve": "peephole optimizations that replace or expand an
+//! instruction, like (add X X) => (shl X 1). The location of the shl instruction should be the same as the
+//! location of the add instruction." Most of the paper's errors are of this kind.
+//!
+//! Certain in the same block if what was replaced is gone. Likely if it is still there (its uses were
+//! taken over, perhaps only some), or if the block is another one that every path shares; there LLVM
+//! itself is divided (GVN sets a location "only in the same block"). Nothing if the destination left the
+//! loop of its source: a drop is right there. Nothing if it replaced several with different locations:
+//! merging them would give line 0, and nobody is worse off with none.
+
+use metaloc_record::InstFlags;
+
+use super::Case;
+use crate::finding::{Confidence, Finding, Link, Source};
+
+pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
+    if case.is(InstFlags::PHI) {
+        return None;
+    }
+    let sources: Vec<Source> = case.sources_by(Link::Replace).copied().collect();
+    case.common_location(sources.iter())?;
+    let mut confidence = Confidence::Certain;
+    for source in &sources {
+        let from = case.source_block(source.inst)?;
+        if !case.placements.passes(case.block, from) || case.placements.leaves_loop(case.block, from) {
+            return None;
+        }
+        if from != case.block || !case.is_gone(source.inst) {
+            confidence = Confidence::Likely;
+        }
+    }
+    Some(case.lost("lost_replacement", sources, confidence))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::Scene;
+
+    fn replaced(loc: &str, more: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0: %1 sdiv @1, %2 ret @2
+             after
+             b0: %3 udiv {loc}, %2 ret @2
+             events
+             create %3
+             insert %3 b0 %1
+             {more}
+             replace %1 %3
+             remove %1 b0
+             erase %1"
+        ))
+    }
+
+    /// CorrelatedValuePropagation, PR 76118.
+    #[test]
+    fn without_location() {
+        assert_eq!(replaced("", ""), ["lost_replacement certain lost preserve %3 <- %1"]);
+    }
+
+    #[test]
+    fn with_its_location() {
+        assert_eq!(replaced("@1", "set %3 @1"), [""; 0]);
+    }
+
+    #[test]
+    fn dropped_on_purpose() {
+        assert_eq!(replaced("", "drop %3"), [""; 0]);
+    }
+
+    #[test]
+    fn through_a_temporary() {
+        let found = Scene::judge(
+            "before
+             b0: %1 sdiv @1, %2 ret @2
+             after
+             b0: %4 lshr, %2 ret @2
+             events
+             create %3
+             insert %3 b0 %1
+             replace %1 %3
+             erase %1
+             create %4
+             insert %4 b0 %3
+             replace %3 %4
+             erase %3",
+        );
+        assert_eq!(found, ["lost_replacement certain lost preserve %4 <- %1"]);
+    }
+
+    #[test]
+    fn several_locations_would_merge_to_none() {
+        let found = Scene::judge(
+            "before
+             b0: %1 add @1, %2 add @2, %3 ret @3
+             after
+             b0: %4 add, %3 ret @3
+             events
+             create %4
+             insert %4 b0 %1
+             replace %1 %4
+             replace %2 %4
+             erase %1
+             erase %2",
+        );
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn hoisted_out_of_a_loop() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 add @2, %4 br @4
+             b2: %6 ret @6
+             after
+             b0 -> b1: %7 add, %1 br @1
+             b1 -> b1 b2: %4 br @4
+             b2: %6 ret @6
+             events
+             create %7
+             insert %7 b0 %1
+             replace %2 %7
+             erase %2",
+        );
+        assert!(found.is_empty(), "{found:?}");
+    }
+}

@@ -1,0 +1,167 @@
+//! The rules: for each destination at most one finding, by the first rule that has one.
+//!
+//! What is checked, in this order:
+//!
+//! - [`off_path`]: a location on paths that did not have it (paper, Drop);
+//! - [`unmerged`]: the same, but the destination stands for several instructions (paper, Merge);
+//! - [`out_of_loop`]: a location that left its loop (HowToUpdateDebugInfo, LICM);
+//! - [`glue_branch`]: a branch that stands for nothing and was given a location (paper, PR 86269);
+//! - [`lost_terminator`]: no location on what took the place of a terminator (paper, Preserve);
+//! - [`lost_phi`]: no location on a PHI that stands for something (paper, Preserve);
+//! - [`lost_replacement`]: no location on what replaced something (paper, Preserve);
+//! - [`lost_expansion`]: no location on what was put next to something (ours).
+//!
+//! What is accepted everywhere: no location or line 0 where a drop or a merge is due; any location that
+//! every path through the destination had before the run; whatever has no code ([`has_no_code`]).
+
+use metaloc_record::{BlockId, Inst, InstFlags, InstId, LocId, LocationTable, Opcode};
+
+use crate::changes::Changes;
+use crate::finding::{Actual, Confidence, Finding, Kind, Link, Operation, Source};
+use crate::lineage::{Destination, Lineage, Origin};
+use crate::location_sets::is_real;
+use crate::placement::{OffPath, Placement, Placements};
+
+mod glue_branch;
+mod lost_expansion;
+mod lost_phi;
+mod lost_replacement;
+mod lost_terminator;
+mod off_path;
+mod out_of_loop;
+mod unmerged;
+
+/// One destination with everything that a rule may ask.
+pub struct Case<'c, 'a> {
+    /// The destination.
+    pub destination: &'c Destination<'a>,
+    /// Its block in P'.
+    pub block: BlockId,
+    /// What is known about its location on its paths; `Unclear` if it has none.
+    pub placement: &'c Placement,
+    /// True if L_dst is a subset of L_src for all its sources together.
+    pub sources_conform: bool,
+    /// The two functions.
+    pub changes: &'c Changes<'a>,
+    /// Their paths.
+    pub placements: &'c Placements<'c, 'a>,
+    /// Everything else that the run made.
+    pub lineage: &'c Lineage<'a>,
+    /// Meaning of locations.
+    pub locations: &'a LocationTable,
+}
+
+/// The first finding that a rule has about a destination.
+pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
+    if is_real(case.locations, case.inst().loc) {
+        unmerged::check(case)
+            .or_else(|| off_path::check(case))
+            .or_else(|| out_of_loop::check(case))
+            .or_else(|| glue_branch::check(case))
+    } else if is_lost(case.destination) {
+        lost_terminator::check(case)
+            .or_else(|| lost_phi::check(case))
+            .or_else(|| lost_replacement::check(case))
+            .or_else(|| lost_expansion::check(case))
+    } else {
+        None
+    }
+}
+
+/// Created without a location, and nobody asked for that. A copy or a moved instruction had a location
+/// unless a call took it away; a line 0 was asked for.
+pub fn is_lost(destination: &Destination<'_>) -> bool {
+    destination.origin == Origin::Created
+        && destination.inst.loc == LocId::NONE
+        && !destination.updates.dropped
+}
+
+/// No machine code comes from it at its place, so that no debugger ever stops there: intrinsics without
+/// code, static allocas (code of the frame), and `unreachable`.
+pub fn has_no_code(inst: &Inst) -> bool {
+    let name = inst.opcode.name();
+    inst.flags.has(InstFlags::NO_CODE) || name == "alloca" || name == "unreachable"
+}
+
+impl<'a> Case<'_, 'a> {
+    fn inst(&self) -> &'a Inst {
+        self.destination.inst
+    }
+
+    fn is(&self, flags: InstFlags) -> bool {
+        self.inst().flags.has(flags)
+    }
+
+    fn is_real(&self, loc: LocId) -> bool {
+        is_real(self.locations, loc)
+    }
+
+    /// Sources by a kind of link.
+    fn sources_by(&self, link: Link) -> impl Iterator<Item = &Source> {
+        self.destination.sources.iter().filter(move |s| s.link == link)
+    }
+
+    /// The instruction of P behind a source.
+    fn source_inst(&self, source: InstId) -> Option<&'a Inst> {
+        self.changes.before(source).map(|at| self.changes.inst_before(at))
+    }
+
+    /// The block of P that an instruction was in.
+    fn source_block(&self, source: InstId) -> Option<BlockId> {
+        self.changes.before(source).map(|at| self.changes.block_before(at.block).id)
+    }
+
+    /// True if an instruction of P is not in P' any more.
+    fn is_gone(&self, inst: InstId) -> bool {
+        self.changes.after(inst).is_none()
+    }
+
+    fn is_opcode(&self, inst: &Inst, name: &str) -> bool {
+        inst.opcode == Opcode::from_name(name)
+    }
+
+    /// The one location that all of these sources had, if they had one.
+    fn common_location<'s>(&self, sources: impl Iterator<Item = &'s Source>) -> Option<LocId> {
+        let mut locations = sources.map(|s| s.loc);
+        let first = locations.next().filter(|loc| self.is_real(*loc))?;
+        locations.all(|loc| loc == first).then_some(first)
+    }
+
+    fn off_path(&self) -> Option<&OffPath> {
+        match self.placement {
+            Placement::OffPath(off_path) => Some(off_path),
+            Placement::OnPath | Placement::Unclear => None,
+        }
+    }
+
+    fn finding(&self, rule: &'static str, operation: Operation, confidence: Confidence) -> Finding {
+        let loc = self.inst().loc;
+        let sources = self.destination.sources.clone();
+        let actual = if !self.is_real(loc) {
+            Actual::Drop
+        } else if self.destination.updates.merged {
+            Actual::Merge
+        } else if sources.iter().any(|s| s.loc == loc) {
+            Actual::Preserve
+        } else {
+            Actual::Other
+        };
+        let kind = if operation == Operation::Preserve { Kind::Lost } else { Kind::Incorrect };
+        Finding {
+            rule,
+            operation,
+            actual,
+            kind,
+            confidence,
+            destination: self.inst().id,
+            sources,
+            site: self.destination.site,
+            extra: Vec::new(),
+            path: Vec::new(),
+        }
+    }
+
+    fn lost(&self, rule: &'static str, sources: Vec<Source>, confidence: Confidence) -> Finding {
+        Finding { sources, ..self.finding(rule, Operation::Preserve, confidence) }
+    }
+}

@@ -1,0 +1,224 @@
+//! A location on paths that did not have it.
+//!
+//! Definition 3.2 of the paper: no path of P' has a location that the path it came from did not have.
+//! Whoever steps through the program is told otherwise that a line is executed which is not. The
+//! location of such an instruction is to be dropped (PRs 95742, 97384; commits 368681f, c0a986a).
+//!
+//! How sure:
+//! - certain for what was moved or copied with its location and nothing was called to keep it, if the
+//!   wrong path has a location of its own to prove it;
+//! - likely without such a proof, for a call (it keeps a location, but line 0), and for an access to
+//!   memory: LLVM has dropped these as well (368681f), yet some locations are kept for crash reports
+//!   (paper, section 5.5);
+//! - likely for a created instruction that was given the location by a call: somebody meant it;
+//! - a note for a PHI, which is executed on the edges, and for an access to memory whose location was
+//!   chosen by a call.
+
+use metaloc_record::InstFlags;
+
+use super::Case;
+use crate::finding::{Confidence, Finding, Link, Operation, Source};
+use crate::lineage::Origin;
+
+pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
+    let off_path = case.off_path()?;
+    let confidence = confidence(case, !off_path.extra.is_empty());
+    let mut finding = case.finding("off_path", Operation::Drop, confidence);
+    if finding.sources.iter().all(|s| s.loc != case.inst().loc) {
+        finding.sources.extend(owner(case));
+        finding.sources.sort_by_key(|s| s.link);
+    }
+    finding.extra = off_path.extra.clone();
+    finding.path = off_path.path.clone();
+    Some(finding)
+}
+
+fn confidence(case: &Case<'_, '_>, proved: bool) -> Confidence {
+    let updates = case.destination.updates;
+    let chosen = updates.set || updates.merged || case.destination.origin == Origin::Created;
+    let memory = case.is(InstFlags::MEMORY);
+    if case.is(InstFlags::PHI) || (memory && chosen) || (chosen && !proved) {
+        Confidence::Note
+    } else if chosen || memory || case.is(InstFlags::CALL) || !proved {
+        Confidence::Likely
+    } else {
+        Confidence::Certain
+    }
+}
+
+/// The instruction of P whose location the destination was given: the first one that had it, one that is
+/// gone before one that is still there.
+pub(super) fn owner(case: &Case<'_, '_>) -> Option<Source> {
+    let loc = case.inst().loc;
+    let blocks = case.placements.blocks_with(loc).iter();
+    let mut with = blocks.flat_map(|b| &case.changes.block_before(*b).insts).filter(|inst| inst.loc == loc);
+    let inst = with.clone().find(|inst| case.is_gone(inst.id)).or_else(|| with.next())?;
+    Some(Source { inst: inst.id, loc, link: Link::Update })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::Scene;
+
+    /// SpeculativeExecution, PR 97384.
+    #[test]
+    fn hoisted_from_one_side_of_a_branch() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b2: %2 add @2, %3 br @3
+             b2: %5 phi @5, %6 ret @6
+             after
+             b0 -> b1 b2: %2 add @2, %1 br @1
+             b1 -> b2: %3 br @3
+             b2: %5 phi @5, %6 ret @6
+             events
+             move %2 b1 b0",
+        );
+        assert_eq!(found, ["off_path likely incorrect drop %2 <- %2"]);
+    }
+
+    #[test]
+    fn hoisted_above_an_else_with_its_own_location_is_certain() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %2 add @2, %3 br @3
+             b2 -> b3: %4 br @4
+             b3: %6 ret @6
+             after
+             b0 -> b1 b2: %2 add @2, %1 br @1
+             b1 -> b3: %3 br @3
+             b2 -> b3: %4 br @4
+             b3: %6 ret @6
+             events
+             move %2 b1 b0",
+        );
+        assert_eq!(found, ["off_path certain incorrect drop %2 <- %2"]);
+    }
+
+    #[test]
+    fn a_dropped_location_is_right_there() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %2 add @2, %3 br @3
+             b2 -> b3: %4 br @4
+             b3: %6 ret @6
+             after
+             b0 -> b1 b2: %2 add, %1 br @1
+             b1 -> b3: %3 br @3
+             b2 -> b3: %4 br @4
+             b3: %6 ret @6
+             events
+             move %2 b1 b0
+             hoist %2",
+        );
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    /// HowToUpdateDebugInfo: preserve "if the destination block already contains an instruction with an
+    /// identical debug location".
+    #[test]
+    fn a_location_that_the_block_had_already_is_right_there() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2: %1 br @2
+             b1 -> b2: %2 add @2, %3 br @3
+             b2: %6 ret @6
+             after
+             b0 -> b1 b2: %2 add @2, %1 br @2
+             b1 -> b2: %3 br @3
+             b2: %6 ret @6
+             events
+             move %2 b1 b0",
+        );
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    /// The paper's motivating program, section 2.2, after TailRecursionElimination of LLVM 16.
+    #[test]
+    fn copied_to_the_other_branch() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b5: %1 br @2
+             b1 -> b2 b3: %2 sub @3, %3 br @4
+             b2 -> b5: %4 call! @5:20, %5 add @5:35, %6 br @5:13
+             b3 -> b5: %7 call! @7:20, %8 mul @7:35, %9 br @7:13
+             b5: %10 phi, %11 ret @11
+             after
+             b9 -> b0: %20 br
+             b0 -> b1 b5: %21 phi, %1 br @2
+             b1 -> b2 b3: %2 sub @3, %3 br @4
+             b2 -> b0: %5 add @5:35, %22 br @5:13
+             b3: %7 call! @7:20, %8 mul @7:35, %23 add @5:35, %24 ret @11
+             b5: %10 phi, %25 ret @11
+             events
+             create %23
+             clone %23 %5
+             insert %23 b3 %9",
+        );
+        assert_eq!(found, ["off_path certain incorrect drop %23 <- %5"]);
+    }
+
+    /// Unrolling lays out iterations one after the other; copies of blocks stand for their blocks.
+    #[test]
+    fn unrolled_sides_of_a_diamond_are_right() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b2 b3: %2 br @2
+             b2 -> b4: %3 add @3, %4 br @4
+             b3 -> b4: %5 mul @5, %6 br @6
+             b4 -> b1 b5: %7 br @7
+             b5: %8 ret @8
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b2 b3: %2 br @2
+             b2 -> b4: %3 add @3, %4 br @4
+             b3 -> b4: %5 mul @5, %6 br @6
+             b4 -> b11: %7 br @7
+             b11 -> b12 b13: %12 br @2
+             b12 -> b14: %13 add @3, %14 br @4
+             b13 -> b14: %15 mul @5, %16 br @6
+             b14 -> b5: %17 br @7
+             b5: %8 ret @8
+             events
+             clone %12 %2
+             insert %12 b11
+             clone %13 %3
+             insert %13 b12
+             clone %14 %4
+             insert %14 b12
+             clone %15 %5
+             insert %15 b13
+             clone %16 %6
+             insert %16 b13
+             clone %17 %7
+             insert %17 b14",
+        );
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    /// A block folded into its only predecessor, whose branch was found to be constant in the same run.
+    #[test]
+    fn a_folded_branch_is_no_hoist() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %2 add @2, %3 br @3
+             b2 -> b3: %4 mul @4, %5 br @5
+             b3: %6 ret @6
+             after
+             b0 -> b3: %2 add @2, %3 br @3
+             b3: %6 ret @6
+             events
+             move %2 b1 b0
+             move %3 b1 b0
+             erase %1
+             erase %4
+             erase %5",
+        );
+        assert!(found.is_empty(), "{found:?}");
+    }
+}

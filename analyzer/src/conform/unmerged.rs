@@ -1,0 +1,97 @@
+//! One location where several were due to be merged.
+//!
+//! Where an instruction stands for several on exclusive paths (identical ones hoisted from all successors
+//! or sunk from all predecessors), the location of one of them is wrong on the paths of the others, and
+//! the merged location is right (paper, sections 5.4 and 5.5; PRs 92859, 86236; commit 84a71d5).
+//!
+//! Several sources alone say nothing: a peephole that combines instructions of one block gives the result
+//! the location of the root, and that is on all paths. So the rule begins where [`super::off_path`] does,
+//! with a path that did not have the location, and asks whether the sources together cover the paths.
+//! Certain for what was moved or copied; likely if it was created, since then somebody chose the location.
+
+use metaloc_record::InstFlags;
+
+use super::Case;
+use crate::finding::{Confidence, Finding, Operation};
+use crate::lineage::Origin;
+
+pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
+    let off_path = case.off_path()?;
+    let sources = &case.destination.sources;
+    let one = sources.iter().filter(|s| s.loc == case.inst().loc).count();
+    let others = sources.iter().filter(|s| s.loc != case.inst().loc && s.loc.is_some()).count();
+    if one == 0 || others == 0 || !case.sources_conform || case.destination.updates.merged {
+        return None;
+    }
+    let confidence = match case.destination.origin {
+        _ if case.is(InstFlags::PHI) => Confidence::Note,
+        Origin::Created => Confidence::Likely,
+        Origin::Cloned | Origin::Moved if case.destination.updates.set => Confidence::Likely,
+        Origin::Cloned | Origin::Moved => Confidence::Certain,
+    };
+    let mut finding = case.finding("unmerged", Operation::Merge, confidence);
+    finding.extra = off_path.extra.clone();
+    finding.path = off_path.path.clone();
+    Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::Scene;
+
+    fn sunk(result: &str, update: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %2 add @2, %3 br @3
+             b2 -> b3: %4 add @4, %5 br @5
+             b3: %6 phi @6, %7 ret @7
+             after
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %3 br @3
+             b2 -> b3: %5 br @5
+             b3: %8 phi, %2 add {result}, %7 ret @7
+             events
+             create %8
+             insert %8 b3 %6
+             move %2 b1 b3
+             {update}
+             replace %4 %2
+             replace %6 %2
+             erase %6
+             remove %4 b2
+             erase %4"
+        ))
+    }
+
+    /// GVNSink, PR 92859.
+    #[test]
+    fn sunk_with_the_location_of_one() {
+        assert_eq!(sunk("@2", "erase %4"), ["unmerged certain incorrect merge %2 <- %2 %4 %6"]);
+    }
+
+    #[test]
+    fn a_merged_location_is_right() {
+        assert_eq!(sunk("@0", "merge %2 @2 @4"), [""; 0]);
+        assert_eq!(sunk("", "drop %2"), [""; 0]);
+    }
+
+    #[test]
+    fn a_peephole_in_one_block_takes_the_location_of_the_root() {
+        let found = Scene::judge(
+            "before
+             b0: %1 mul @1, %2 add @2, %3 ret @3
+             after
+             b0: %4 call @2, %3 ret @3
+             events
+             create %4
+             insert %4 b0 %2
+             set %4 @2
+             replace %2 %4
+             replace %1 %4
+             erase %2
+             erase %1",
+        );
+        assert!(found.is_empty(), "{found:?}");
+    }
+}

@@ -1,0 +1,202 @@
+//! Test support: P, P' and events as text.
+//!
+//! ```text
+//! before
+//! b0 -> b1 b2: %1 add @1, %2 br @2        block -> successors: instructions; the last one ends the block
+//! b1 -> b2: %3 call! @3, %4 br @4         `!` makes a call one to a real function
+//! b2: %5 phi, %6 ret @0                   no @ is no location, @0 is line 0; @5:2 is line 5, column 2
+//! after
+//! ...
+//! events
+//! create %7                               each event is called from a stack of its own, 1, 2, ...
+//! clone %8 %1                             new, old
+//! insert %7 b1 %3                         `insert %7 b1` is at the end
+//! remove %3 b1 / erase %3 / move %3 b1 b0
+//! replace %3 %7 / replace-some %3 %7 / replace %3 -
+//! set %7 @3 / merge %7 @3 @4 / drop %7 / hoist %7
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use metaloc_record::{
+    Block, BlockId, Event, EventKind, Inst, InstFlags, InstId, LocId, Location, LocationTable, Opcode,
+    PassRun, Scope, ScopeId, Snapshot, StackId,
+};
+
+use crate::finding::Finding;
+
+/// A pass run to judge, with the locations it mentions.
+pub(crate) struct Scene {
+    before: Snapshot,
+    after: Snapshot,
+    events: Vec<Event>,
+    locations: LocationTable,
+    scope: ScopeId,
+}
+
+impl Scene {
+    /// Reads the text form above; a test with a mistake in it panics.
+    pub(crate) fn read(text: &str) -> Scene {
+        let mut locations = LocationTable::default();
+        let scope = locations.add_scope(Scope { file: "t.c".into(), subprogram: "f".into(), parent: None });
+        let mut scene = Scene {
+            before: Snapshot::default(),
+            after: Snapshot::default(),
+            events: vec![],
+            locations,
+            scope,
+        };
+        let mut part = "";
+        for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
+            match (part, line) {
+                (_, "before" | "after" | "events") => part = line,
+                ("before", _) => {
+                    let block = scene.block(line);
+                    scene.before.blocks.push(block);
+                }
+                ("after", _) => {
+                    let block = scene.block(line);
+                    // Untouched blocks are shared, as the recorder does it.
+                    let same = scene.before.blocks.iter().find(|b| **b == block).cloned();
+                    scene.after.blocks.push(same.unwrap_or(block));
+                }
+                ("events", _) => {
+                    let kind = scene.event(line);
+                    let stack = StackId(scene.events.len() as u32 + 1);
+                    scene.events.push(Event { kind, stack });
+                }
+                _ => panic!("`{line}` before a part begins"),
+            }
+        }
+        scene
+    }
+
+    pub(crate) fn run(&self) -> PassRun<'_> {
+        PassRun {
+            pass: "test",
+            before: &self.before,
+            after: &self.after,
+            events: &self.events,
+            locations: &self.locations,
+        }
+    }
+
+    /// The findings of a scene, one line each: `rule confidence operation %destination <- %sources`.
+    pub(crate) fn judge(text: &str) -> Vec<String> {
+        let scene = Scene::read(text);
+        crate::judge(&scene.run()).findings.iter().map(line_of).collect()
+    }
+
+    fn loc(&mut self, text: &str) -> LocId {
+        let (line, column) = text.split_once(':').unwrap_or((text, "1"));
+        let (line, column) = (number(line), number(column));
+        self.locations.intern(Location { line, column, scope: self.scope, inlined_at: LocId::NONE })
+    }
+
+    fn block(&mut self, text: &str) -> Arc<Block> {
+        let (head, body) = text.split_once(':').unwrap_or_else(|| panic!("no `:` in `{text}`"));
+        let (id, successors) = head.split_once("->").unwrap_or((head, ""));
+        let mut insts: Vec<Inst> = body.split(',').map(|inst| self.inst(inst.trim())).collect();
+        let last = insts.last_mut().unwrap_or_else(|| panic!("`{text}` is empty"));
+        last.flags = last.flags.with(InstFlags::TERMINATOR);
+        Arc::new(Block {
+            id: block_id(id),
+            insts,
+            successors: successors.split_whitespace().map(block_id).collect(),
+        })
+    }
+
+    fn inst(&mut self, text: &str) -> Inst {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [id, opcode, rest @ ..] = words.as_slice() else { panic!("`{text}` is no instruction") };
+        let loc = rest.first().map_or(LocId::NONE, |at| self.loc(at.trim_start_matches('@')));
+        let (name, real_call) = opcode.strip_suffix('!').map_or((*opcode, false), |name| (name, true));
+        let flags = match name {
+            "phi" => InstFlags::PHI,
+            "call" if real_call => InstFlags::CALL,
+            "call" => InstFlags::INTRINSIC,
+            "load" | "store" => InstFlags::MEMORY,
+            _ => InstFlags::default(),
+        };
+        let opcode = Opcode::from_name(name);
+        assert_ne!(opcode.name(), "<unknown>", "opcode in `{text}`");
+        Inst { id: inst_id(id), loc, opcode, flags }
+    }
+
+    fn event(&mut self, text: &str) -> EventKind {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let inst = inst_id(words[1]);
+        match (words[0], &words[2..]) {
+            ("create", []) => EventKind::Create { inst },
+            ("clone", [old]) => EventKind::Clone { new: inst, old: inst_id(old) },
+            ("insert", [block]) => EventKind::Insert { inst, block: block_id(block), before: None },
+            ("insert", [block, before]) => {
+                EventKind::Insert { inst, block: block_id(block), before: Some(inst_id(before)) }
+            }
+            ("remove", [block]) => EventKind::Remove { inst, block: block_id(block) },
+            ("move", [from, to]) => EventKind::Move { inst, from: block_id(from), to: block_id(to) },
+            ("replace", ["-"]) => EventKind::Replace { old: inst, new: None, all: true },
+            ("replace", [new]) => EventKind::Replace { old: inst, new: Some(inst_id(new)), all: true },
+            ("replace-some", [new]) => EventKind::Replace { old: inst, new: Some(inst_id(new)), all: false },
+            ("erase", []) => EventKind::Erase { inst },
+            ("set", []) => EventKind::SetLocation { inst, loc: LocId::NONE },
+            ("set", [at]) => EventKind::SetLocation { inst, loc: self.loc(at.trim_start_matches('@')) },
+            ("merge", [a, b]) => EventKind::MergeLocation {
+                inst,
+                a: self.loc(a.trim_start_matches('@')),
+                b: self.loc(b.trim_start_matches('@')),
+            },
+            ("drop", []) => EventKind::DropLocation { inst },
+            ("hoist", []) => EventKind::UpdateAfterHoist { inst },
+            _ => panic!("`{text}` is no event"),
+        }
+    }
+}
+
+fn line_of(finding: &Finding) -> String {
+    let sources: Vec<String> = finding.sources.iter().map(|s| format!("%{}", s.inst.0)).collect();
+    let name = |text: String| text.to_lowercase();
+    format!(
+        "{} {} {} {} %{} <- {}",
+        finding.rule,
+        name(format!("{:?}", finding.confidence)),
+        name(format!("{:?}", finding.kind)),
+        name(format!("{:?}", finding.operation)),
+        finding.destination.0,
+        sources.join(" "),
+    )
+}
+
+fn number(text: &str) -> u32 {
+    text.trim().parse().unwrap_or_else(|_| panic!("`{text}` is no number"))
+}
+
+fn inst_id(text: &str) -> InstId {
+    InstId(number(text.trim().strip_prefix('%').unwrap_or_else(|| panic!("`{text}` has no %"))))
+}
+
+fn block_id(text: &str) -> BlockId {
+    BlockId(number(text.trim().strip_prefix('b').unwrap_or_else(|| panic!("`{text}` is no block"))))
+}
+
+#[test]
+fn text_is_read() {
+    let scene = Scene::read(
+        "before
+         b0 -> b1: %1 add @1, %2 br @2:7
+         b1: %3 ret
+         after
+         b0 -> b1: %1 add @1, %2 br @2:7
+         b1: %3 ret @0
+         events
+         set %3 @0",
+    );
+    let run = scene.run();
+    assert!(Arc::ptr_eq(&run.before.blocks[0], &run.after.blocks[0]));
+    let texts: HashMap<u32, String> =
+        run.after.blocks.iter().flat_map(|b| &b.insts).map(|i| (i.id.0, run.locations.text(i.loc))).collect();
+    assert_eq!(texts[&2], "t.c:2:7");
+    assert_eq!(texts[&3], "t.c:0:1");
+    assert!(run.after.blocks[1].insts[0].flags.has(InstFlags::TERMINATOR));
+}
