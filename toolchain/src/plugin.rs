@@ -46,12 +46,22 @@ pub fn path(llvm: &Llvm, notice: Notice<'_>) -> Result<PathBuf> {
         return Ok(library);
     }
     check_headers(llvm)?;
-    let _lock = cache::Lock::take(&cache.join("build.lock"))?;
+    let target = target_folder(&root, &cache);
+    atomic::create_folder(&target)?;
+    let _lock = cache::Lock::take(&target.join("metaloc.lock"))?;
     if !library.is_file() {
         notice(&format!("building the plugin for LLVM {} (once)", llvm.version));
-        build(&root, &cache.join("build"), llvm, &library)?;
+        build(&root, &target, llvm, &library)?;
     }
     Ok(library)
+}
+
+/// All LLVMs share it, so that the Rust dependencies are compiled once; two checkouts of metaloc do not:
+/// cargo tells packages in a workspace apart by their place in it, and would take one for the other.
+fn target_folder(root: &Path, cache: &Path) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    hash_bytes(&mut hasher, root.as_os_str().as_encoded_bytes());
+    cache.join("build").join(format!("{:016x}", hasher.finish()))
 }
 
 fn place(root: &Path, cache: &Path, llvm: &Llvm) -> Result<PathBuf> {
@@ -104,7 +114,7 @@ fn check_headers(llvm: &Llvm) -> Result<()> {
     Err(Error::NoHeaders { major: llvm.major, version: llvm.version.clone(), path })
 }
 
-/// All LLVMs share a target folder, so that the Rust dependencies are compiled once. The caller has the lock.
+/// The caller has the lock on the target folder.
 fn build(root: &Path, target: &Path, llvm: &Llvm, library: &Path) -> Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let outcome = Task::new(cargo)
@@ -190,6 +200,12 @@ mod tests {
         fs::write(folder.path().join("analyzer/tests/new.rs"), "test").unwrap();
         fs::write(folder.path().join("README.md"), "text").unwrap();
         assert_eq!(place(folder.path(), Path::new("/cache"), &llvm()).unwrap(), before);
+    }
+
+    #[test]
+    fn two_checkouts_are_not_built_in_one_place() {
+        let cache = Path::new("/cache");
+        assert_ne!(target_folder(Path::new("/a"), cache), target_folder(Path::new("/b"), cache));
     }
 
     #[test]
