@@ -49,7 +49,7 @@ pub fn path(llvm: &Llvm, notice: Notice<'_>) -> Result<PathBuf> {
     let _lock = cache::Lock::take(&cache.join("build.lock"))?;
     if !library.is_file() {
         notice(&format!("building the plugin for LLVM {} (once)", llvm.version));
-        build(&root, &cache.join("build"), llvm, &library)?;
+        build(&root, llvm, &library)?;
     }
     Ok(library)
 }
@@ -104,12 +104,15 @@ fn check_headers(llvm: &Llvm) -> Result<()> {
     Err(Error::NoHeaders { major: llvm.major, version: llvm.version.clone(), path })
 }
 
-/// All LLVMs share a target folder, so that the Rust dependencies are compiled once. The caller has the lock.
-fn build(root: &Path, target: &Path, llvm: &Llvm, library: &Path) -> Result<()> {
+/// All LLVMs share the workspace's own target folder, so that the Rust dependencies are compiled once, for the
+/// command line too. A folder shared by several checkouts would not do: cargo tells workspace members apart
+/// by their path within the workspace only. The caller has the lock.
+fn build(root: &Path, llvm: &Llvm, library: &Path) -> Result<()> {
+    let target = root.join("target");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let outcome = Task::new(cargo)
         .args(["build", "--release", "--locked", "--package", CRATE, "--target-dir"])
-        .arg(target)
+        .arg(&target)
         .env("METALOC_LLVM_CONFIG", &llvm.llvm_config)
         .env_remove("CARGO_TARGET_DIR")
         .cwd(root)
