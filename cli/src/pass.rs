@@ -1,15 +1,14 @@
 //! The pass that a name means: `-passes=` name, class, or source file.
 //!
 //! What exists is what this `opt` lists with `-print-passes`. Classes and source files come from a table
-//! (`pass-names/table.tsv`, see the script beside it), because installed LLVMs do not tell them.
+//! (`report/pass-names/table.tsv`, see the script beside it), because installed LLVMs do not tell them.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
+use metaloc_report::pass_names::{self, PassName};
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::Task;
-
-const TABLE: &str = include_str!("../pass-names/table.tsv");
 
 /// A pass of a certain LLVM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +26,6 @@ pub struct Pass {
 pub struct Passes {
     version: String,
     names: BTreeSet<String>,
-}
-
-struct Row {
-    name: &'static str,
-    class: &'static str,
-    source: &'static str,
 }
 
 impl Pass {
@@ -81,8 +74,8 @@ impl Passes {
         if self.names.contains(base) {
             return vec![base.to_owned()];
         }
-        let existing = |matches: &dyn Fn(&Row) -> bool| -> Vec<String> {
-            let rows = table().filter(|row| matches(row) && self.names.contains(row.name));
+        let existing = |matches: &dyn Fn(&PassName) -> bool| -> Vec<String> {
+            let rows = pass_names::all().filter(|row| matches(row) && self.names.contains(row.name));
             rows.map(|row| row.name.to_owned()).collect()
         };
         let by_class = existing(&|row| row.class == base || row.class.strip_suffix("Pass") == Some(base));
@@ -95,7 +88,8 @@ impl Passes {
     }
 
     fn unknown(&self, typed: &str) -> anyhow::Error {
-        let known_elsewhere = table().find(|row| [row.name, row.class, row.source].contains(&typed));
+        let known_elsewhere =
+            pass_names::all().find(|row| [row.name, row.class, row.source].contains(&typed));
         if let Some(row) = known_elsewhere {
             return anyhow::anyhow!(
                 "LLVM {} has no pass {} for -passes= (class {}, source file {}.cpp)",
@@ -113,7 +107,7 @@ impl Passes {
     fn nearest(&self, typed: &str) -> Vec<String> {
         let typed = typed.to_lowercase();
         let spellings = self.names.iter().map(String::as_str);
-        let rows = table().filter(|row| self.names.contains(row.name));
+        let rows = pass_names::all().filter(|row| self.names.contains(row.name));
         let spellings = spellings.chain(rows.flat_map(|row| [row.class, row.source]));
         let unique: BTreeSet<&str> = spellings.collect();
         let mut ranked: Vec<_> =
@@ -123,17 +117,10 @@ impl Passes {
     }
 }
 
-fn table() -> impl Iterator<Item = Row> {
-    TABLE.lines().filter_map(|line| {
-        let mut fields = line.split('\t');
-        Some(Row { name: fields.next()?, class: fields.next()?, source: fields.next()? })
-    })
-}
-
 fn aliases(name: &str) -> Vec<String> {
-    let class = table().find(|row| row.name == name).map(|row| row.class);
+    let class = pass_names::all().find(|row| row.name == name).map(|row| row.class);
     let mut names: Vec<_> =
-        table().filter(|row| Some(row.class) == class).map(|row| row.name.to_owned()).collect();
+        pass_names::all().filter(|row| Some(row.class) == class).map(|row| row.name.to_owned()).collect();
     if names.is_empty() {
         names.push(name.to_owned());
     }
@@ -257,8 +244,8 @@ mod tests {
 
     #[test]
     fn the_table_is_well_formed() {
-        assert_eq!(table().count(), TABLE.lines().count());
-        let names: BTreeSet<_> = table().map(|row| row.name).collect();
-        assert_eq!(names.len(), table().count());
+        assert_eq!(pass_names::all().count(), TABLE.lines().count());
+        let names: BTreeSet<_> = pass_names::all().map(|row| row.name).collect();
+        assert_eq!(names.len(), pass_names::all().count());
     }
 }

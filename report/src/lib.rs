@@ -5,12 +5,14 @@
 //!
 //! - [`document`]: the types, exactly as in the schema `report/schemas/report-1.json`;
 //! - [`merge`]: one error per site, however many inputs show it;
+//! - [`pass_names`]: what a pass is called, from its class;
 //! - [`text`]: the same for people.
 
 pub mod document;
 #[cfg(test)]
 mod example;
 pub mod merge;
+pub mod pass_names;
 pub mod text;
 
 pub use document::{

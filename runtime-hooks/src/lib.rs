@@ -73,9 +73,7 @@ fn observe() -> bool {
             return false;
         }
         match detour::install() {
-            Ok(detours) => {
-                // The code is patched for good; the trampolines must stay as long.
-                std::mem::forget(detours);
+            Ok(()) => {
                 landing::start(Session::new(std::env::var_os("METALOC_AUDIT").is_some()));
                 crash::install();
                 // SAFETY: the handler is a plain function of a library that is never unloaded.

@@ -9,6 +9,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use metaloc_record::{BlockId, EventKind, InstId, PassRun, StackId};
+use metaloc_report::pass_names;
 
 use crate::crash;
 use crate::ffi::{self, Ptr};
@@ -193,7 +194,10 @@ impl Session {
 
     fn class(&mut self, class: &str, pass: &str) -> (Arc<str>, bool) {
         let entry = self.classes.entry(class.to_owned()).or_insert_with(|| Class {
-            pass: if pass.is_empty() { class.into() } else { pass.into() },
+            pass: match pass {
+                "" => pass_names::of_class(class).unwrap_or(class).into(),
+                known => known.into(),
+            },
             manager: is_manager(class),
         });
         (entry.pass.clone(), entry.manager)

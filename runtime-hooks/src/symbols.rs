@@ -78,6 +78,47 @@ impl Module {
     }
 }
 
+/// The sizes of the functions at these addresses, as their symbols say.
+pub fn function_sizes(addresses: &[usize]) -> PointerMap<usize> {
+    struct Wanted {
+        sizes: PointerMap<usize>,
+        lowest: usize,
+        highest: usize,
+    }
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, out: *mut c_void) -> c_int {
+        // SAFETY: called by dl_iterate_phdr with its own structure and our own.
+        let (info, wanted) = unsafe { (&*info, &mut *out.cast::<Wanted>()) };
+        // SAFETY: the loader vouches for the array.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
+        let bias = info.dlpi_addr as usize;
+        let text = headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0);
+        let here = |h: &libc::Elf64_Phdr| {
+            let start = bias + h.p_vaddr as usize;
+            start <= wanted.highest && wanted.lowest < start + h.p_memsz as usize
+        };
+        if !text.into_iter().any(here) {
+            return 0;
+        }
+        if let Some(header) = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC) {
+            // SAFETY: the segment is mapped for as long as the module is.
+            let symbols =
+                unsafe { dynamic_symbols(bias, (bias + header.p_vaddr as usize) as *const [u64; 2]) };
+            for (address, size, _) in symbols {
+                if let Some(known) = wanted.sizes.get_mut(&address) {
+                    *known = size.max(*known);
+                }
+            }
+        }
+        0
+    }
+    let lowest = addresses.iter().copied().min().unwrap_or(0);
+    let highest = addresses.iter().copied().max().unwrap_or(0);
+    let mut wanted = Wanted { sizes: addresses.iter().map(|&a| (a, 0)).collect(), lowest, highest };
+    // SAFETY: the callback gets the structure that is passed along and keeps nothing else.
+    unsafe { libc::dl_iterate_phdr(Some(look), std::ptr::from_mut(&mut wanted).cast()) };
+    wanted.sizes
+}
+
 /// Does a mangled name belong to a class of lib/IR that makes or moves instructions for others?
 fn is_ir_name(name: &CStr) -> bool {
     const CLASSES: &[&str] = &[
@@ -136,7 +177,9 @@ extern "C" fn add_module(info: *mut libc::dl_phdr_info, _size: usize, out: *mut 
     let dynamic = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC);
     let mut symbols = match dynamic {
         // SAFETY: the segment is mapped for as long as the module is.
-        Some(header) => unsafe { dynamic_symbols(bias, (bias + header.p_vaddr as usize) as *const [u64; 2]) },
+        Some(header) => unsafe {
+            dynamic_symbols(bias, (bias + header.p_vaddr as usize) as *const [u64; 2]).collect()
+        },
         None => Vec::new(),
     };
     symbols.sort_unstable_by_key(|(address, size, name)| {
@@ -150,7 +193,10 @@ extern "C" fn add_module(info: *mut libc::dl_phdr_info, _size: usize, out: *mut 
 ///
 /// # Safety
 /// `dynamic` is the dynamic section of a module that is loaded at `bias` and stays so.
-unsafe fn dynamic_symbols(bias: usize, mut dynamic: *const [u64; 2]) -> Vec<(usize, usize, &'static CStr)> {
+unsafe fn dynamic_symbols(
+    bias: usize,
+    mut dynamic: *const [u64; 2],
+) -> impl Iterator<Item = (usize, usize, &'static CStr)> {
     const DT_STRTAB: u64 = 5;
     const DT_SYMTAB: u64 = 6;
     const DT_GNU_HASH: u64 = 0x6fff_fef5;
@@ -169,17 +215,16 @@ unsafe fn dynamic_symbols(bias: usize, mut dynamic: *const [u64; 2]) -> Vec<(usi
             }
             dynamic = dynamic.add(1);
         }
-        if strings == 0 || table == 0 || hash == 0 {
-            return Vec::new();
-        }
-        let symbols = std::slice::from_raw_parts(table as *const libc::Elf64_Sym, gnu_hash_count(hash));
+        let complete = strings != 0 && table != 0 && hash != 0;
+        let symbols: &'static [libc::Elf64_Sym] = match complete {
+            true => std::slice::from_raw_parts(table as *const libc::Elf64_Sym, gnu_hash_count(hash)),
+            false => &[],
+        };
         let functions = symbols.iter().filter(|s| s.st_info & 0xf == 2 && s.st_shndx != 0);
-        functions
-            .map(|s| {
-                let name = CStr::from_ptr((strings + s.st_name as usize) as *const _);
-                (bias + s.st_value as usize, s.st_size as usize, name)
-            })
-            .collect()
+        functions.map(move |s| {
+            let name = CStr::from_ptr((strings + s.st_name as usize) as *const _);
+            (bias + s.st_value as usize, s.st_size as usize, name)
+        })
     }
 }
 

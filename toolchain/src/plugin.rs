@@ -46,22 +46,12 @@ pub fn path(llvm: &Llvm, notice: Notice<'_>) -> Result<PathBuf> {
         return Ok(library);
     }
     check_headers(llvm)?;
-    let target = target_folder(&root, &cache);
-    atomic::create_folder(&target)?;
-    let _lock = cache::Lock::take(&target.join("metaloc.lock"))?;
+    let _lock = cache::Lock::take(&cache.join("build.lock"))?;
     if !library.is_file() {
         notice(&format!("building the plugin for LLVM {} (once)", llvm.version));
-        build(&root, &target, llvm, &library)?;
+        build(&root, llvm, &library)?;
     }
     Ok(library)
-}
-
-/// All LLVMs share it, so that the Rust dependencies are compiled once; two checkouts of metaloc do not:
-/// cargo tells packages in a workspace apart by their place in it, and would take one for the other.
-fn target_folder(root: &Path, cache: &Path) -> PathBuf {
-    let mut hasher = DefaultHasher::new();
-    hash_bytes(&mut hasher, root.as_os_str().as_encoded_bytes());
-    cache.join("build").join(format!("{:016x}", hasher.finish()))
 }
 
 fn place(root: &Path, cache: &Path, llvm: &Llvm) -> Result<PathBuf> {
@@ -114,12 +104,15 @@ fn check_headers(llvm: &Llvm) -> Result<()> {
     Err(Error::NoHeaders { major: llvm.major, version: llvm.version.clone(), path })
 }
 
-/// The caller has the lock on the target folder.
-fn build(root: &Path, target: &Path, llvm: &Llvm, library: &Path) -> Result<()> {
+/// All LLVMs share the workspace's own target folder, so that the Rust dependencies are compiled once, for the
+/// command line too. A folder shared by several checkouts would not do: cargo tells workspace members apart
+/// by their path within the workspace only. The caller has the lock.
+fn build(root: &Path, llvm: &Llvm, library: &Path) -> Result<()> {
+    let target = root.join("target");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let outcome = Task::new(cargo)
         .args(["build", "--release", "--locked", "--package", CRATE, "--target-dir"])
-        .arg(target)
+        .arg(&target)
         .env("METALOC_LLVM_CONFIG", &llvm.llvm_config)
         .env_remove("CARGO_TARGET_DIR")
         .cwd(root)
@@ -200,12 +193,6 @@ mod tests {
         fs::write(folder.path().join("analyzer/tests/new.rs"), "test").unwrap();
         fs::write(folder.path().join("README.md"), "text").unwrap();
         assert_eq!(place(folder.path(), Path::new("/cache"), &llvm()).unwrap(), before);
-    }
-
-    #[test]
-    fn two_checkouts_are_not_built_in_one_place() {
-        let cache = Path::new("/cache");
-        assert_ne!(target_folder(Path::new("/a"), cache), target_folder(Path::new("/b"), cache));
     }
 
     #[test]
