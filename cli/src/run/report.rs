@@ -1,6 +1,7 @@
 //! `metaloc report`: passes on inputs, one process each, and one report of all.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -20,13 +21,13 @@ use crate::progress::Progress;
 use crate::status::Status;
 
 pub fn run(args: &Report) -> Result<Status> {
-    let begun = Instant::now();
     let llvm = find_llvm(&args.llvm)?;
     let passes = pass::resolve_all(&llvm, &args.passes)?;
     let jobs = jobs(args, &llvm, &passes)?;
     let place = Output::open(args.output.as_deref())?;
     let plugin = find_plugin(&llvm)?;
     let observer = Observer { llvm, plugin };
+    let begun = Instant::now();
     let observations = observe_all(&observer, &jobs, workers(args))?;
     let (mut document, troubles) = merge(&observer.llvm, observations);
     document.stats.seconds = begun.elapsed().as_secs_f64();
@@ -63,6 +64,9 @@ fn jobs(args: &Report, llvm: &Llvm, passes: &[Pass]) -> Result<Vec<Job>> {
 /// The inputs in the repository for a pass.
 fn kept_inputs(pass: &Pass) -> Result<Vec<Input>> {
     let folder = plugin::root()?.join("regress/passes").join(&pass.name);
+    // Short names where that is possible: reports name inputs often.
+    let here = std::env::current_dir().unwrap_or_default();
+    let folder = folder.strip_prefix(here).map(Path::to_owned).unwrap_or(folder);
     let inputs = if folder.is_dir() { input::in_folder(&folder)? } else { Vec::new() };
     if inputs.is_empty() {
         bail!("no inputs for {} in {}: give some with --input", pass.name, folder.display());
