@@ -131,7 +131,7 @@ fn install(packages: &[String]) -> Result<()> {
 }
 
 fn apt_get<const N: usize>(args: [&str; N]) -> Task {
-    Task::new("apt-get").args(args).env("LC_ALL", "C").stdin(Stdin::Null)
+    Task::new("apt-get").args(args).env("LC_ALL", "C").stdin(Stdin::Null).ends_by_itself()
 }
 
 /// Runs a tool that has no reason to fail.

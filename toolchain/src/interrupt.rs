@@ -1,4 +1,4 @@
-//! Ctrl-C: every child that is running is killed, and everybody who asks is told.
+//! Ctrl-C: every child that is running is ended, and everybody who asks is told.
 //!
 //! The handler may only do what is safe inside a signal handler: it sets a flag and sends signals to the
 //! children in a fixed table. All the rest (deleting temporary files, the message, status 2) happens by
@@ -11,9 +11,18 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 const SLOTS: usize = 256;
 const FREE: i32 = 0;
+/// A place that is being filled in. No process group has this number: -1 would mean everybody.
+const RESERVED: i32 = -1;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-static CHILDREN: [AtomicI32; SLOTS] = [const { AtomicI32::new(FREE) }; SLOTS];
+static CHILDREN: [Child; SLOTS] =
+    [const { Child { target: AtomicI32::new(FREE), signal: AtomicI32::new(0) } }; SLOTS];
+
+/// A running child: whom to signal, and with what.
+struct Child {
+    target: AtomicI32,
+    signal: AtomicI32,
+}
 
 /// From now on SIGINT, SIGTERM and SIGHUP end the children and make [`interrupted`] true. A second signal
 /// ends this process at once, with status 2. Signals that we were started to ignore (`nohup`) stay ignored.
@@ -50,20 +59,20 @@ extern "C" fn on_signal(_: libc::c_int) {
         // SAFETY: `_exit` is async-signal-safe.
         unsafe { libc::_exit(2) }
     }
-    for slot in &CHILDREN {
-        let target = slot.load(Ordering::SeqCst);
-        if target != FREE {
-            kill(target);
+    for child in &CHILDREN {
+        let target = child.target.load(Ordering::SeqCst);
+        if target != FREE && target != RESERVED {
+            send(target, child.signal.load(Ordering::SeqCst));
         }
     }
 }
 
-/// Ends a process (`target > 0`) or a process group (`target < 0`). Safe in a signal handler.
-pub(crate) fn kill(target: i32) {
+/// Signals a process (`target > 0`) or a process group (`target < -1`). Safe in a signal handler.
+pub(crate) fn send(target: i32, signal: i32) {
     // SAFETY: `kill` takes two numbers; the callers' invariant is that the id is that of a child that has
     // not been reaped, so no stranger can be hit.
     unsafe {
-        libc::kill(target, libc::SIGKILL);
+        libc::kill(target, signal);
     }
 }
 
@@ -71,22 +80,26 @@ pub(crate) fn kill(target: i32) {
 pub(crate) struct Registration(Option<usize>);
 
 impl Registration {
-    /// Enters a child; `target` as for [`kill`]. One that starts after the signal is killed here.
-    pub(crate) fn new(target: i32) -> Registration {
-        let slot = CHILDREN
-            .iter()
-            .position(|slot| slot.compare_exchange(FREE, target, Ordering::SeqCst, Ordering::SeqCst).is_ok());
-        if interrupted() {
-            kill(target);
+    /// Enters a child, to be sent `signal` on ctrl-C. One that starts after ctrl-C is sent it here.
+    pub(crate) fn new(target: i32, signal: i32) -> Registration {
+        let place = CHILDREN.iter().position(|child| {
+            child.target.compare_exchange(FREE, RESERVED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        });
+        if let Some(place) = place {
+            CHILDREN[place].signal.store(signal, Ordering::SeqCst);
+            CHILDREN[place].target.store(target, Ordering::SeqCst);
         }
-        Registration(slot)
+        if interrupted() {
+            send(target, signal);
+        }
+        Registration(place)
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if let Some(slot) = self.0 {
-            CHILDREN[slot].store(FREE, Ordering::SeqCst);
+        if let Some(place) = self.0 {
+            CHILDREN[place].target.store(FREE, Ordering::SeqCst);
         }
     }
 }

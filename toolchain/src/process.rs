@@ -29,6 +29,7 @@ pub struct Task {
     stderr: Sink,
     cwd: Option<PathBuf>,
     timeout: Option<Duration>,
+    on_interrupt: i32,
 }
 
 /// Where a child reads from.
@@ -148,6 +149,7 @@ impl Task {
             stderr: Sink::default(),
             cwd: None,
             timeout: None,
+            on_interrupt: libc::SIGKILL,
         }
     }
 
@@ -206,6 +208,13 @@ impl Task {
     /// After this much time on the clock the child is killed, with all that it started.
     pub fn timeout(mut self, limit: Duration) -> Task {
         self.timeout = Some(limit);
+        self
+    }
+
+    /// On ctrl-C the child is asked to end and waited for; by default it is killed. For those that would leave
+    /// a mess behind, such as apt in the middle of an installation.
+    pub fn ends_by_itself(mut self) -> Task {
+        self.on_interrupt = libc::SIGINT;
         self
     }
 
@@ -269,7 +278,7 @@ impl Task {
     fn attend(&self, mut child: Child, own_group: bool, begun: Instant) -> io::Result<Outcome> {
         let pid = child.id() as i32;
         let target = if own_group { -pid } else { pid };
-        let registration = Registration::new(target);
+        let registration = Registration::new(target, self.on_interrupt);
         let stdin = child.stdin.take();
         let stdout = child.stdout.take();
         let stderr = child.stderr.take();
@@ -285,7 +294,7 @@ impl Task {
                 scope.spawn(move || {
                     let late = rx.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
                     if late {
-                        interrupt::kill(target);
+                        interrupt::send(target, libc::SIGKILL);
                     }
                     late
                 })

@@ -2,8 +2,10 @@
 //!
 //! - [`stand_in`]: a folder with an `opt` that does what its input says, for what a real one does too rarely;
 //! - [`report`], [`opt`], [`plugin`], [`toolchain`]: one file per subcommand;
+//! - [`in_llvm`]: the real plugin in the real LLVMs;
 //! - [`trouble`]: bad input, crashes, ctrl-C: one clear error each, and status 2.
 
+mod in_llvm;
 mod opt;
 mod plugin;
 mod report;

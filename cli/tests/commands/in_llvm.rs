@@ -1,0 +1,87 @@
+//! The real plugin in Debian's LLVMs, unmodified.
+
+use std::path::{Path, PathBuf};
+
+use metaloc_report::Document;
+use serde_json::Value;
+
+use crate::stand_in::{Ran, metaloc, ran};
+
+/// A call in the way of an accumulating recursion, in a shape of our own.
+const PROGRAM: &str = "// metaloc: prepare=mem2reg,simplifycfg
+int pick(int n);
+int total(int n) {
+  if (n <= 0)
+    return pick(0);
+  if (pick(n))
+    return n + total(n - 1);
+  return pick(n + 1);
+}
+";
+
+fn program(folder: &Path) -> PathBuf {
+    let path = folder.join("total.c");
+    std::fs::write(&path, PROGRAM).unwrap();
+    path
+}
+
+fn report(major: u32, pass: &str, input: &Path) -> Ran {
+    let task = metaloc().args(["report", pass, "--format", "json", "--llvm", &major.to_string(), "--input"]);
+    ran(task.arg(input))
+}
+
+#[test]
+fn a_pass_is_observed_in_every_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema: Value = include_str!("../../../report/schemas/report-1.json").parse().unwrap();
+    let schema = jsonschema::draft202012::new(&schema).unwrap();
+    for major in [14, 15, 16, 19, 22] {
+        let ran = report(major, "tailcallelim", &program(folder.path()));
+        let document =
+            Document::from_json(&ran.stdout).unwrap_or_else(|error| panic!("{error}\n{}", ran.stderr));
+        assert!(document.complete && document.llvm.starts_with(&format!("{major}.")));
+        let stats = &document.stats;
+        assert!(stats.inputs == 1 && stats.changed_runs >= 1 && stats.events >= 1, "LLVM {major}: {stats:?}");
+        let value: Value = ran.stdout.parse().unwrap();
+        let complaints: Vec<_> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert_eq!(complaints, [""; 0]);
+    }
+}
+
+#[test]
+fn an_opt_that_crashes_still_leaves_what_was_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("a.ll");
+    std::fs::write(&input, "define i32 @f() {\n  %a = add i32 1, 2\n  ret i32 %a\n}\n").unwrap();
+    // The pass that crashes has had several names.
+    for (major, crash) in [("16", "trigger-crash"), ("19", "trigger-crash-module")] {
+        let pipeline = format!("-passes=function(instcombine),{crash}");
+        let task = metaloc().args(["opt", "--llvm", major, "--", "-disable-output", &pipeline]).arg(&input);
+        let ran = ran(task).with_status(2);
+        let summary = format!("incomplete: the compiler did not get to its end\nLLVM {major}.");
+        assert!(ran.stderr.contains(&summary), "{}", ran.stderr);
+        assert!(ran.stderr.ends_with("/opt: killed by SIGABRT\n"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_crash_in_the_pass_asked_for_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("a.ll");
+    std::fs::write(&input, "define void @f() {\n  ret void\n}\n").unwrap();
+    let ran = report(19, "trigger-crash-function", &input).with_status(2);
+    assert!(!Document::from_json(&ran.stdout).unwrap().complete);
+    let said = ran.stderr.lines().last().unwrap();
+    assert!(said.contains("a.ll: opt of LLVM 19.1.7 crashed, killed by SIGABRT"), "{said}");
+}
+
+#[test]
+fn not_ir_is_noticed_with_the_plugin_loaded_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("a.ll");
+    std::fs::write(&input, "this mentions !llvm.dbg.cu and is not IR\n").unwrap();
+    let ran = report(19, "licm", &input).with_status(2);
+    let said = format!("metaloc: {} is not IR that LLVM 19.1.7 can read: ", input.display());
+    assert!(ran.stderr.lines().last().unwrap().starts_with(&said), "{}", ran.stderr);
+    assert_eq!(Document::from_json(&ran.stdout).unwrap().errors, []);
+}
