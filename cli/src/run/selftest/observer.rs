@@ -102,7 +102,7 @@ impl Check {
 
     fn run_line(&self, item: &Item) -> Result<Verdict> {
         let baseline = if self.llvm.major == TESTS_OF { Baseline::Any } else { Baseline::Succeeding };
-        let stdin = if item.line.reads_stdin { Stdin::File(item.test.clone()) } else { Stdin::Null };
+        let stdin = item.line.stdin_for(&item.test).map_or(Stdin::Null, Stdin::File);
         let task = Task::new(&self.llvm.opt).args(item.line.args_for(&item.test)).stdin(stdin);
         self.compare(baseline, task, item.line.shows_stderr)
     }
