@@ -38,7 +38,7 @@ pub struct Case<'c, 'a> {
     /// Its block in P'.
     pub block: BlockId,
     /// What is known about its location on its paths; `Unclear` if it has none.
-    pub placement: &'c Placement,
+    pub placement: Placement,
     /// True if L_dst is a subset of L_src for all its sources together.
     pub sources_conform: bool,
     /// The two functions.
@@ -128,7 +128,7 @@ impl<'a> Case<'_, 'a> {
     }
 
     fn off_path(&self) -> Option<&OffPath> {
-        match self.placement {
+        match &self.placement {
             Placement::OffPath(off_path) => Some(off_path),
             Placement::OnPath | Placement::Unclear => None,
         }

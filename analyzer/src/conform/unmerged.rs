@@ -31,7 +31,6 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     };
     let mut finding = case.finding("unmerged", Operation::Merge, confidence);
     finding.extra = off_path.extra.clone();
-    finding.path = off_path.path.clone();
     Some(finding)
 }
 
