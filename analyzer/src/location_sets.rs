@@ -9,7 +9,7 @@
 //! linear.
 //!
 //! A location of a block between c and p is extra if no block that had it in P is on a path through a
-//! source. One that was outside of c and p counts as known without a further look, which errs towards
+//! source. One that may have been outside of c and p counts as known without a further look, which errs towards
 //! silence. The tests compare with the definition: what is found here is extra there.
 //!
 //! A location with line 0 is in no set: it misleads nobody.
@@ -160,10 +160,13 @@ impl Limits {
         [self.above, self.below].into_iter().flatten().any(|l| l.0 == node)
     }
 
-    /// True if a node of P is not between the limits.
+    /// True if a node of P may be before or after both limits. If it is related to a source without being
+    /// found between the limits, the way leads past one of them, and then it comes before or after that
+    /// one in topological order.
     fn is_outside(&self, before: Side<'_>, node: usize) -> bool {
-        self.above.is_some_and(|l| !before.dominators.dominates(l.1, node))
-            || self.below.is_some_and(|l| !before.dominators.is_passed_after(l.1, node))
+        let at = |node| before.dag.position(node);
+        self.above.is_some_and(|l| at(node) < at(l.1) && !before.dominators.dominates(l.1, node))
+            || self.below.is_some_and(|l| at(node) > at(l.1) && !before.dominators.is_passed_after(l.1, node))
     }
 }
 
@@ -409,6 +412,15 @@ mod tests {
                 prop_assert_eq!(can_avoid(&dag, through, &nodes, &mut Scratch::default()), path.is_some());
             }
         }
+    }
+
+    /// The side of the branch that the post-dominator of the source does not post-dominate.
+    #[test]
+    fn a_block_on_the_way_need_not_lead_to_the_lower_limit() {
+        let edges: Vec<Vec<u32>> = vec![vec![1], vec![3, 4], vec![1], vec![0, 2], vec![2]];
+        let locs: Vec<Vec<u32>> = (1..=5).map(|l| vec![l]).collect();
+        let pair = build(&edges, &edges, locs.clone(), locs);
+        assert_eq!(found(&pair, 2, 4), [LocId(4)]);
     }
 
     #[test]

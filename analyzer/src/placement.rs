@@ -114,6 +114,38 @@ impl View {
     }
 }
 
+/// The blocks of P by the locations they have: two columns, sorted by location, then block.
+struct BlocksWith {
+    locations: Vec<LocId>,
+    blocks: Vec<u32>,
+}
+
+impl BlocksWith {
+    fn new(run: &PassRun<'_>) -> BlocksWith {
+        let mut pairs: Vec<(LocId, u32)> = Vec::new();
+        for (index, block) in run.before.blocks.iter().enumerate() {
+            let mut last = LocId::NONE;
+            for inst in &block.insts {
+                // Neighbours mostly share a location.
+                if inst.loc != last && is_real(run.locations, inst.loc) {
+                    last = inst.loc;
+                    pairs.push((inst.loc, index as u32));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let (locations, blocks) = pairs.into_iter().unzip();
+        BlocksWith { locations, blocks }
+    }
+
+    fn of(&self, loc: LocId) -> &[u32] {
+        let start = self.locations.partition_point(|l| *l < loc);
+        let count = self.locations[start..].iter().take_while(|l| **l == loc).count();
+        &self.blocks[start..start + count]
+    }
+}
+
 /// The two functions of a run, compared by their paths.
 pub struct Placements<'r, 'a> {
     run: PassRun<'a>,
@@ -121,7 +153,7 @@ pub struct Placements<'r, 'a> {
     copies: FxHashSet<(BlockId, BlockId)>,
     before: OnceCell<View>,
     after: OnceCell<View>,
-    blocks_with: OnceCell<FxHashMap<LocId, Vec<u32>>>,
+    blocks_with: OnceCell<BlocksWith>,
     known: RefCell<FxHashMap<Query, Placement>>,
 }
 
@@ -185,19 +217,7 @@ impl<'r, 'a> Placements<'r, 'a> {
 
     /// Indices of the blocks of P that have the location, in order.
     pub fn blocks_with(&self, loc: LocId) -> &[u32] {
-        let map = self.blocks_with.get_or_init(|| {
-            let mut map: FxHashMap<LocId, Vec<u32>> = FxHashMap::default();
-            for (index, block) in self.run.before.blocks.iter().enumerate() {
-                for inst in block.insts.iter().filter(|inst| is_real(self.run.locations, inst.loc)) {
-                    let blocks = map.entry(inst.loc).or_default();
-                    if blocks.last() != Some(&(index as u32)) {
-                        blocks.push(index as u32);
-                    }
-                }
-            }
-            map
-        });
-        map.get(&loc).map_or(&[], Vec::as_slice)
+        self.blocks_with.get_or_init(|| BlocksWith::new(&self.run)).of(loc)
     }
 
     /// Is a location right in a block of P'?
