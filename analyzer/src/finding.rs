@@ -63,6 +63,20 @@ pub enum Link {
     Position,
 }
 
+impl Link {
+    /// As the report says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Link::Clone => "clone",
+            Link::Move => "move",
+            Link::Replace => "replace",
+            Link::Terminator => "terminator",
+            Link::Position => "position",
+            Link::Update => "update",
+        }
+    }
+}
+
 /// An instruction of P that a destination came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {

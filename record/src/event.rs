@@ -33,7 +33,7 @@ pub enum EventKind {
     Insert {
         /// The instruction.
         inst: InstId,
-        /// Where it went.
+        /// Where it went; [`BlockId::NOWHERE`] for a block that was not yet in a function.
         block: BlockId,
         /// What it was put in front of; `None` at the end of the block.
         before: Option<InstId>,

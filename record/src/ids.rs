@@ -45,3 +45,8 @@ impl LocId {
         self != LocId::NONE
     }
 }
+
+impl BlockId {
+    /// A block that was in no function, or in a new one, when an event mentioned it.
+    pub const NOWHERE: BlockId = BlockId(u32::MAX);
+}

@@ -20,6 +20,45 @@ pub struct Document {
     pub stats: Stats,
 }
 
+impl Document {
+    /// A report of nothing.
+    pub fn empty(llvm: impl Into<String>) -> Document {
+        Document {
+            schema: SCHEMA.to_owned(),
+            llvm: llvm.into(),
+            complete: true,
+            errors: Vec::new(),
+            stats: Stats::default(),
+        }
+    }
+
+    /// Reads a document; one of another schema is refused, however much it looks like one of ours.
+    pub fn from_json(text: &str) -> Result<Document, crate::ReadError> {
+        #[derive(Deserialize)]
+        struct Schema {
+            schema: String,
+        }
+        let Schema { schema } = serde_json::from_str(text)?;
+        if schema != SCHEMA {
+            return Err(crate::ReadError::OtherSchema(schema));
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// The document as text, for people to read too, with a newline at the end.
+    pub fn to_json(&self) -> String {
+        // Only a map with keys that are not strings, or a failing Serialize, could make this fail.
+        let mut text = serde_json::to_string_pretty(self).expect("a report is always JSON");
+        text.push('\n');
+        text
+    }
+
+    /// True if something is wrong for certain or likely: notes do not count.
+    pub fn has_findings(&self) -> bool {
+        self.errors.iter().any(|error| error.confidence != Confidence::Note)
+    }
+}
+
 /// One debug-location update error: one site in a pass and one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Error {
@@ -185,4 +224,72 @@ pub struct Stats {
     pub judged: u64,
     /// Wall time in the plugin's process or in the whole run.
     pub seconds: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use serde_json::{Value, json};
+
+    fn schema() -> jsonschema::Validator {
+        let schema: Value = serde_json::from_str(include_str!("../schemas/report-1.json")).unwrap();
+        jsonschema::draft202012::meta::validate(&schema).unwrap();
+        jsonschema::draft202012::new(&schema).unwrap()
+    }
+
+    fn full() -> Document {
+        let mut document = example::document();
+        document.errors.push(example::error_with_source("8899aabbccddeeff"));
+        document
+    }
+
+    #[test]
+    fn documents_follow_the_schema_and_come_back_the_same() {
+        for document in [full(), Document::empty("22.1.8")] {
+            let text = document.to_json();
+            let value: Value = serde_json::from_str(&text).unwrap();
+            let complaints: Vec<_> = schema().iter_errors(&value).map(|e| e.to_string()).collect();
+            assert_eq!(complaints, [""; 0]);
+            assert_eq!(Document::from_json(&text).unwrap(), document);
+        }
+    }
+
+    /// The schema is strict: with any field gone, or one too many, a document is none.
+    #[test]
+    fn the_schema_refuses_missing_and_unknown_fields() {
+        let schema = schema();
+        let whole = serde_json::to_value(full()).unwrap();
+        let objects = ["", "/stats", "/errors/1", "/errors/1/site", "/errors/1/destination"];
+        let nested = ["/errors/1/sources/0", "/errors/1/update", "/errors/1/witnesses/0"];
+        for pointer in objects.into_iter().chain(nested) {
+            let fields: Vec<_> =
+                whole.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
+            for field in fields {
+                let mut broken = whole.clone();
+                broken.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(&field);
+                assert!(!schema.is_valid(&broken), "{pointer} without {field}");
+            }
+            let mut broken = whole.clone();
+            broken.pointer_mut(pointer).unwrap()["surprise"] = json!(1);
+            assert!(!schema.is_valid(&broken), "{pointer} with a surprise");
+        }
+    }
+
+    #[test]
+    fn a_foreign_text_is_no_report() {
+        let other = Document { schema: "metaloc.report/2".to_owned(), ..full() }.to_json();
+        let error = Document::from_json(&other).unwrap_err().to_string();
+        assert_eq!(error, r#"a document of schema "metaloc.report/2", not "metaloc.report/1""#);
+        assert!(Document::from_json("[1, 2").unwrap_err().to_string().starts_with("not a report: "));
+        assert!(Document::from_json(r#"{"schema": "metaloc.report/1"}"#).is_err());
+    }
+
+    #[test]
+    fn notes_are_no_findings() {
+        let mut document = example::document();
+        assert!(document.has_findings());
+        document.errors[0].confidence = Confidence::Note;
+        assert!(!document.has_findings());
+    }
 }

@@ -8,6 +8,8 @@
 //! - [`text`]: the same for people.
 
 pub mod document;
+#[cfg(test)]
+mod example;
 pub mod merge;
 pub mod text;
 
@@ -15,3 +17,14 @@ pub use document::{
     Actual, Confidence, Destination, Document, Error, Kind, Operation, SCHEMA, Site, Source, Stats, Update,
     Witness,
 };
+
+/// Why a text is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Not JSON, or a field is missing or of another type.
+    #[error("not a report: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Something else that has a schema.
+    #[error("a document of schema {0:?}, not {SCHEMA:?}")]
+    OtherSchema(String),
+}

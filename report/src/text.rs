@@ -1,1 +1,191 @@
 //! The report for people.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::document::{
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Witness,
+};
+
+/// What to leave out.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Print notes too; they are only counted otherwise.
+    pub notes: bool,
+}
+
+/// The whole report, errors first, then one line that sums it up.
+pub fn render(document: &Document, options: Options) -> String {
+    let shown = |error: &&Error| options.notes || error.confidence != Confidence::Note;
+    let mut text: String =
+        document.errors.iter().filter(shown).map(|error| format!("{}\n", ErrorText(error))).collect();
+    text += &summary(document, options);
+    text
+}
+
+/// One error alone, as in the report.
+pub fn render_error(error: &Error) -> String {
+    format!("{}\n", ErrorText(error))
+}
+
+fn summary(document: &Document, options: Options) -> String {
+    let count =
+        |confidence| document.errors.iter().filter(|error| error.confidence == confidence).count() as u64;
+    let (certain, likely, notes) =
+        (count(Confidence::Certain), count(Confidence::Likely), count(Confidence::Note));
+    let errors = match (certain, likely) {
+        (0, 0) => "no errors".to_owned(),
+        (_, 0) => format!("{} (all certain)", counted(certain, "error")),
+        (0, _) => format!("{} (all likely)", counted(likely, "error")),
+        _ => format!("{} ({certain} certain, {likely} likely)", counted(certain + likely, "error")),
+    };
+    let notes = match (notes, options.notes) {
+        (0, _) => String::new(),
+        (_, true) => format!(", {}", counted(notes, "note")),
+        (_, false) => format!(", {} not shown", counted(notes, "note")),
+    };
+    let stats = &document.stats;
+    let incomplete = if document.complete { "" } else { "incomplete: the compiler did not get to its end\n" };
+    format!(
+        "{incomplete}LLVM {}: {errors}{notes}; {}, {} ({} changed something), {} judged, {:.1} s\n",
+        document.llvm,
+        counted(stats.inputs, "input"),
+        counted(stats.pass_runs, "pass run"),
+        stats.changed_runs,
+        counted(stats.judged, "instruction"),
+        stats.seconds,
+    )
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+struct ErrorText<'a>(&'a Error);
+
+impl Display for ErrorText<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let error = self.0;
+        let level = if error.confidence == Confidence::Note { "note" } else { "error" };
+        let destination = instruction(&error.destination.opcode, error.destination.name.as_deref());
+        let duty = match error.operation {
+            Operation::Preserve => "keep the location of its source for",
+            Operation::Merge => "merge the locations of its sources for",
+            Operation::Drop => "drop the location of",
+        };
+        writeln!(f, "{level}: {} should {duty} {destination}", error.pass)?;
+        writeln!(f, "  {}", verdict(error))?;
+        writeln!(f, "  site    {}", site(&error.site))?;
+        for source in &error.sources {
+            writeln!(f, "  source  {}", source_text(source))?;
+        }
+        if let Some(skeleton) = &error.skeleton {
+            writeln!(f, "  update  {skeleton}")?;
+        }
+        if let Some(witness) = error.witnesses.first() {
+            write_witness(f, error, witness)?;
+        }
+        Ok(())
+    }
+}
+
+fn verdict(error: &Error) -> String {
+    let Destination { location, .. } = &error.destination;
+    let has = match (error.actual, location) {
+        (Actual::Drop, None) => "it has no location".to_owned(),
+        (Actual::Drop, Some(location)) => format!("it has {location}, which is no line"),
+        (Actual::Preserve, Some(location)) => format!("it has {location}, as one of its sources"),
+        (Actual::Merge, Some(location)) => format!("it has {location}, a merged location"),
+        (Actual::Other, Some(location)) => format!("it has {location}, which none of its sources has"),
+        (_, None) => "its location is not known".to_owned(),
+    };
+    let kind = match error.kind {
+        Kind::Lost => "lost",
+        Kind::Incorrect => "incorrect",
+    };
+    let confidence = match error.confidence {
+        Confidence::Certain => "certain",
+        Confidence::Likely => "likely",
+        Confidence::Note => "note",
+    };
+    format!("{has}: {kind}, {confidence} (rule {}, id {})", error.rule, error.id)
+}
+
+fn instruction(opcode: &str, name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("{name} ({opcode})"),
+        None => format!("a new {opcode}"),
+    }
+}
+
+fn site(site: &Site) -> String {
+    let Some(file) = &site.file else { return site.symbol.clone() };
+    let mut text = file.clone();
+    for number in [site.line, site.column].into_iter().flatten() {
+        text += &format!(":{number}");
+    }
+    if let Some(function) = &site.function {
+        text += &format!(" in {function}");
+    }
+    text
+}
+
+fn source_text(source: &Source) -> String {
+    let Source { opcode, name, location, link, .. } = source;
+    let name = name.as_deref().map(|name| format!("{name} ({opcode})")).unwrap_or_else(|| opcode.clone());
+    format!("{name} at {} by {link}", location.as_deref().unwrap_or("no location"))
+}
+
+fn write_witness(f: &mut Formatter<'_>, error: &Error, witness: &Witness) -> fmt::Result {
+    let Witness { input, function, size, .. } = witness;
+    let times = match error.occurrences {
+        0 | 1 => "in".to_owned(),
+        many => format!("{many} times, smallest in"),
+    };
+    writeln!(f, "  seen    {times} {input}, function {function} ({})", counted(*size, "instruction"))?;
+    if !witness.extra.is_empty() {
+        writeln!(f, "  extra   {}", witness.extra.join(", "))?;
+    }
+    if !witness.path.is_empty() {
+        writeln!(f, "  path    {}", witness.path.join(" -> "))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Stats;
+    use crate::example;
+
+    fn document() -> Document {
+        let mut note = example::error("8899");
+        note.confidence = Confidence::Note;
+        note.operation = Operation::Preserve;
+        note.occurrences = 1;
+        let errors = vec![example::error("0011"), example::error_with_source("4455"), note];
+        Document { errors, ..example::document() }
+    }
+
+    #[test]
+    fn errors_are_explained_and_notes_only_counted() {
+        insta::assert_snapshot!(render(&document(), Options::default()));
+    }
+
+    #[test]
+    fn notes_are_shown_if_asked_for() {
+        insta::assert_snapshot!(render(&document(), Options { notes: true }));
+    }
+
+    #[test]
+    fn nothing_wrong_is_one_line() {
+        let stats = Stats { inputs: 2, ..Stats::default() };
+        let document = Document { stats, ..Document::empty("19.1.7") };
+        let text = render(&document, Options::default());
+        assert_eq!(
+            text,
+            "LLVM 19.1.7: no errors; 2 inputs, 0 pass runs (0 changed something), 0 instructions judged, 0.0 s\n"
+        );
+        let crashed = render(&Document { complete: false, ..document }, Options::default());
+        assert!(crashed.starts_with("incomplete: "), "{crashed}");
+    }
+}

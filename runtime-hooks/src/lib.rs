@@ -1,1 +1,95 @@
-//! The plugin.
+//! The plugin `libmetaloc_hooks.so`: loaded into an unmodified `opt` or `clang`, it watches what every pass
+//! does to instructions and their locations, judges it, and reports when the process ends.
+//!
+//! This crate is the one place with `unsafe` and with LLVM's headers. The way of an event:
+//!
+//! 1. `cpp/entries.cpp`: a detour entry, with the signature of the hooked API ([`detour`] installs them);
+//! 2. [`hooks`]: lands in Rust, guarded by [`landing`];
+//! 3. [`session`]: gives it ids ([`identity`], [`mirror`], [`locations`], [`stacks`]) and adds it to the
+//!    pass run that is under way ([`runs`]);
+//! 4. at the end of the run, `metaloc_analyzer::judge` gets before, after and events, and [`findings`]
+//!    keeps what it says; [`output`] writes it, or [`crash`] does if the compiler dies.
+//!
+//! **Invariant:** observation changes nothing. No hook writes to IR, and every hook calls the original.
+#![allow(missing_docs, reason = "the interface of this crate is its C ABI, documented in cpp/shim.h")]
+
+mod crash;
+mod detour;
+mod ffi;
+mod findings;
+mod hooks;
+mod identity;
+mod landing;
+mod locations;
+mod mirror;
+mod output;
+mod partition;
+mod pointer_map;
+mod runs;
+mod session;
+mod stacks;
+mod symbols;
+mod unwind;
+
+use std::ffi::{c_char, c_void};
+use std::sync::OnceLock;
+
+use session::Session;
+
+/// What LLVM asks a pass plugin for.
+#[repr(C)]
+pub struct PassPluginLibraryInfo {
+    api_version: u32,
+    name: *const c_char,
+    version: *const c_char,
+    register: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+/// The entry point of a pass plugin. It must be exported from Rust: the version script of a cdylib hides
+/// all symbols of C++ objects.
+#[unsafe(no_mangle)]
+extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
+    PassPluginLibraryInfo {
+        // SAFETY: a constant of the headers that the shim was compiled with.
+        api_version: unsafe { ffi::metaloc_plugin_api_version() },
+        name: c"metaloc".as_ptr(),
+        version: c"0.1.0".as_ptr(),
+        register: Some(register),
+    }
+}
+
+unsafe extern "C" fn register(pass_builder: *mut c_void) {
+    if observe() {
+        // SAFETY: LLVM passes its PassBuilder, whose layout is that of the headers we were compiled with.
+        unsafe { ffi::metaloc_register_callbacks(pass_builder) };
+    }
+}
+
+/// Installs the detours once. False if this process is not to be observed, or cannot be.
+fn observe() -> bool {
+    static OBSERVED: OnceLock<bool> = OnceLock::new();
+    *OBSERVED.get_or_init(|| {
+        if std::env::var_os("METALOC").is_some_and(|value| value == "off") {
+            return false;
+        }
+        match detour::install() {
+            Ok(detours) => {
+                // The code is patched for good; the trampolines must stay as long.
+                std::mem::forget(detours);
+                landing::start(Session::new(std::env::var_os("METALOC_AUDIT").is_some()));
+                crash::install();
+                // SAFETY: the handler is a plain function of a library that is never unloaded.
+                unsafe { libc::atexit(report) };
+                true
+            }
+            Err(error) => {
+                eprintln!("metaloc: cannot observe this process: {error}");
+                false
+            }
+        }
+    })
+}
+
+extern "C" fn report() {
+    landing::finish(Session::report);
+}

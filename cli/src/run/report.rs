@@ -1,0 +1,126 @@
+//! `metaloc report`: passes on inputs, one process each, and one report of all.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use metaloc_report::{Document, merge::Merger, text};
+use metaloc_toolchain::{Llvm, interrupt, plugin};
+
+use super::{find_llvm, find_plugin};
+use crate::args::{Format, Report};
+use crate::input::{self, Input};
+use crate::observe::{Observation, Observer};
+use crate::output::{self, Output};
+use crate::pass::{self, Pass};
+use crate::progress::Progress;
+use crate::status::Status;
+
+pub fn run(args: &Report) -> Result<Status> {
+    let begun = Instant::now();
+    let llvm = find_llvm(&args.llvm)?;
+    let passes = pass::resolve_all(&llvm, &args.passes)?;
+    let jobs = jobs(args, &llvm, &passes)?;
+    let place = Output::open(args.output.as_deref())?;
+    let plugin = find_plugin(&llvm)?;
+    let observer = Observer { llvm, plugin };
+    let observations = observe_all(&observer, &jobs, workers(args))?;
+    let (mut document, troubles) = merge(&observer.llvm, observations);
+    document.stats.seconds = begun.elapsed().as_secs_f64();
+    place.finish(&render(args, &document))?;
+    for trouble in &troubles {
+        output::complain(trouble);
+    }
+    let found = if document.has_findings() { Status::Findings } else { Status::Clean };
+    Ok(if troubles.is_empty() { found } else { Status::CouldNotRun })
+}
+
+/// One pass on one input.
+#[derive(Debug)]
+struct Job {
+    pass: Pass,
+    input: Input,
+}
+
+fn jobs(args: &Report, llvm: &Llvm, passes: &[Pass]) -> Result<Vec<Job>> {
+    let named = input::named(&args.inputs)?;
+    let mut jobs = Vec::new();
+    for pass in passes {
+        let inputs = if args.inputs.is_empty() { kept_inputs(pass)? } else { named.clone() };
+        let found = inputs.len();
+        let fitting: Vec<_> = inputs.into_iter().filter(|input| input.is_for(llvm.major)).collect();
+        if fitting.is_empty() {
+            bail!("none of the {found} inputs for {} is for LLVM {}", pass.name, llvm.major);
+        }
+        jobs.extend(fitting.into_iter().map(|input| Job { pass: pass.clone(), input }));
+    }
+    Ok(jobs)
+}
+
+/// The inputs in the repository for a pass.
+fn kept_inputs(pass: &Pass) -> Result<Vec<Input>> {
+    let folder = plugin::root()?.join("regress/passes").join(&pass.name);
+    let inputs = if folder.is_dir() { input::in_folder(&folder)? } else { Vec::new() };
+    if inputs.is_empty() {
+        bail!("no inputs for {} in {}: give some with --input", pass.name, folder.display());
+    }
+    Ok(inputs)
+}
+
+fn workers(args: &Report) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    args.jobs.map_or_else(cores, NonZeroUsize::get)
+}
+
+/// In parallel; the observations are in the order of the jobs whatever the number of workers.
+fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<Observation>> {
+    let progress = Progress::new(jobs.len());
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || -> Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(Job { pass, input }) = jobs.get(number) else { return Ok(()) };
+            interrupt::check()?;
+            let observation = observer.observe(pass, input).inspect_err(|_| {
+                // An error ends the whole run: no more jobs for anybody.
+                next.store(jobs.len(), Ordering::Relaxed);
+            })?;
+            progress.done(&input.name());
+            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((number, observation));
+        }
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers.min(jobs.len())).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })?;
+    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    done.sort_by_key(|(number, _)| *number);
+    Ok(done.into_iter().map(|(_, observation)| observation).collect())
+}
+
+fn merge(llvm: &Llvm, observations: Vec<Observation>) -> (Document, Vec<String>) {
+    let mut merger = Merger::new(&llvm.version);
+    let mut troubles = Vec::new();
+    for Observation { document, trouble } in observations {
+        troubles.extend(trouble);
+        if let Some(document) = document
+            && let Err(error) = merger.add(document)
+        {
+            troubles.push(error.to_string());
+        }
+    }
+    (merger.finish(), troubles)
+}
+
+fn render(args: &Report, document: &Document) -> String {
+    match args.format {
+        Format::Text => text::render(document, text::Options { notes: args.notes }),
+        Format::Json => document.to_json(),
+    }
+}

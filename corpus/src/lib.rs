@@ -1,0 +1,34 @@
+//! What the tool is run on, and what is known about it.
+//!
+//! - [`header`], [`regress`]: the inputs of our own under `regress/passes`, and what they say about themselves;
+//! - [`truth`]: the known errors of `regress/llvm-truth.json`, and whether a report finds them;
+//! - [`llvm_tests`], [`run_line`], [`shell`], [`pass_names`]: LLVM's own regression tests and how to run them;
+//! - [`adapt`]: IR text of a newer LLVM made readable for an older one;
+//! - [`programs`]: real programs as bitcode;
+//! - [`generate`]: modules of any size;
+//! - [`static_opt`]: an `opt` without `libLLVM`;
+//! - [`stock`]: running stock tools that must succeed;
+//! - [`ir_text`]: reading printed IR: functions, blocks, instructions and their locations.
+//!
+//! Nothing here knows the plugin or judges a location: stock tools make the inputs, the caller runs the
+//! observed process.
+
+pub mod adapt;
+mod error;
+pub mod generate;
+pub mod header;
+pub mod ir_text;
+pub mod llvm_tests;
+pub mod pass_names;
+pub mod programs;
+pub mod regress;
+pub mod run_line;
+pub mod shell;
+pub mod static_opt;
+pub mod stock;
+pub mod truth;
+
+pub use error::Error;
+
+/// Result of everything here that can fail.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,90 @@
+//! A document for tests, with every optional field in both forms between its two shapes.
+
+use crate::document::{
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Update, Witness,
+};
+
+pub(crate) fn document() -> Document {
+    let stats = Stats { inputs: 1, pass_runs: 3, changed_runs: 2, events: 120, judged: 17, seconds: 0.25 };
+    Document { errors: vec![error("0011223344556677")], stats, ..Document::empty("16.0.6") }
+}
+
+/// As found without the source of the pass.
+pub(crate) fn error(id: &str) -> Error {
+    Error {
+        id: id.to_owned(),
+        pass: "tailcallelim".to_owned(),
+        operation: Operation::Drop,
+        actual: Actual::Preserve,
+        kind: Kind::Incorrect,
+        rule: "foreign_locations".to_owned(),
+        site: Site {
+            function: None,
+            file: None,
+            line: None,
+            column: None,
+            symbol: "llvm::TailCallElimPass::run(llvm::Function&)+0x1f".to_owned(),
+        },
+        destination: Destination {
+            variable: None,
+            opcode: "add".to_owned(),
+            name: Some("%accumulator.ret.tr".to_owned()),
+            location: Some("t.c:5:35".to_owned()),
+        },
+        sources: vec![Source {
+            variable: None,
+            opcode: "add".to_owned(),
+            name: Some("%add".to_owned()),
+            location: Some("t.c:5:35".to_owned()),
+            link: "clone".to_owned(),
+        }],
+        update: None,
+        skeleton: None,
+        confidence: Confidence::Certain,
+        occurrences: 2,
+        witnesses: vec![Witness {
+            input: "t.ll".to_owned(),
+            function: "sum".to_owned(),
+            size: 14,
+            name: Some("%accumulator.ret.tr".to_owned()),
+            extra: vec!["t.c:7:20".to_owned()],
+            path: vec!["entry".to_owned(), "if.end".to_owned(), "return".to_owned()],
+        }],
+    }
+}
+
+/// As found with the source of the pass, with no names in the IR.
+pub(crate) fn error_with_source(id: &str) -> Error {
+    let mut error = error(id);
+    error.operation = Operation::Merge;
+    error.actual = Actual::Drop;
+    error.kind = Kind::Lost;
+    error.confidence = Confidence::Likely;
+    error.site = Site {
+        function: Some("createCall".to_owned()),
+        file: Some("TailRecursionElimination.cpp".to_owned()),
+        line: Some(777),
+        column: Some(5),
+        symbol: error.site.symbol,
+    };
+    error.destination = Destination {
+        variable: Some("New".to_owned()),
+        opcode: "store".to_owned(),
+        name: None,
+        location: None,
+    };
+    error.sources[0].variable = Some("Old".to_owned());
+    error.sources.push(Source {
+        variable: None,
+        opcode: "store".to_owned(),
+        name: None,
+        location: None,
+        link: "position".to_owned(),
+    });
+    error.update = Some(Update { line: 779, column: 5 });
+    error.skeleton = Some("Line 779 Merge(New, Old)".to_owned());
+    error.witnesses[0].extra.clear();
+    error.witnesses[0].path.clear();
+    error.witnesses[0].name = None;
+    error
+}

@@ -1,0 +1,183 @@
+// Questions about IR objects. Nothing here changes anything.
+#include "shim.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/BasicBlock.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace {
+
+MetalocString string(StringRef S) { return {S.data(), S.size()}; }
+
+template <class T> const T &as(const void *P) { return *static_cast<const T *>(P); }
+
+enum : uint8_t { Terminator = 1, Phi = 2, Call = 4, Intrinsic = 8, Memory = 16, NoCode = 32 };
+
+uint8_t flags_of(const Instruction &I) {
+  uint8_t Flags = I.isTerminator() ? Terminator : 0;
+  switch (I.getOpcode()) {
+  case Instruction::PHI:
+    return Flags | Phi;
+  case Instruction::Load:
+  case Instruction::Store:
+  case Instruction::AtomicCmpXchg:
+  case Instruction::AtomicRMW:
+    return Flags | Memory;
+  case Instruction::Call:
+  case Instruction::Invoke:
+  case Instruction::CallBr:
+    if (const auto *II = dyn_cast<IntrinsicInst>(&I))
+      return Flags | Intrinsic | (II->isAssumeLikeIntrinsic() ? NoCode : 0);
+    return Flags | Call;
+  default:
+    return Flags;
+  }
+}
+
+size_t ListOffset = 0;
+
+size_t copy(StringRef Text, char *Out, size_t Capacity) {
+  size_t N = std::min(Text.size(), Capacity);
+  std::copy_n(Text.data(), N, Out);
+  return N;
+}
+
+} // namespace
+
+MetalocString metaloc_llvm_version() { return string(LLVM_VERSION_STRING); }
+
+MetalocString metaloc_opcode_name(uint32_t Opcode) { return string(Instruction::getOpcodeName(Opcode)); }
+
+size_t metaloc_location_offset() {
+  // getDebugLoc returns a reference to the member; any address will do to compute its offset.
+  static const size_t Offset = [] {
+    const auto *I = reinterpret_cast<const Instruction *>(uintptr_t(0x10000));
+    return uintptr_t(&I->getDebugLoc()) - uintptr_t(I);
+  }();
+  return Offset;
+}
+
+size_t metaloc_list_offset() { return ListOffset; }
+
+size_t metaloc_module_functions(const void *M, const void **Out, size_t Capacity) {
+  size_t N = 0;
+  for (const Function &F : as<Module>(M)) {
+    if (F.isDeclaration())
+      continue;
+    if (N < Capacity)
+      Out[N] = &F;
+    ++N;
+  }
+  return N;
+}
+
+MetalocString metaloc_module_identifier(const void *M) { return string(as<Module>(M).getModuleIdentifier()); }
+
+const void *metaloc_function_module(const void *F) { return as<Function>(F).getParent(); }
+
+const void *metaloc_function_context(const void *F) { return &as<Function>(F).getContext(); }
+
+MetalocString metaloc_function_name(const void *F) { return string(as<Function>(F).getName()); }
+
+size_t metaloc_function_blocks(const void *F, const void **Out, size_t Capacity) {
+  size_t N = 0;
+  for (const BasicBlock &BB : as<Function>(F)) {
+    // The list is private, but its end is the sentinel that it begins with.
+    ListOffset = uintptr_t(BB.end().getNodePtr()) - uintptr_t(&BB);
+    if (N < Capacity)
+      Out[N] = &BB;
+    ++N;
+  }
+  return N;
+}
+
+const void *metaloc_block_function(const void *BB) { return as<BasicBlock>(BB).getParent(); }
+
+size_t metaloc_block_insts(const void *BB, MetalocInst *Out, size_t Capacity) {
+  size_t N = 0;
+  for (const Instruction &I : as<BasicBlock>(BB)) {
+    if (isa<DbgInfoIntrinsic>(I))
+      continue;
+    if (N < Capacity)
+      Out[N] = {&I, I.getDebugLoc().get(), uint8_t(I.getOpcode()), flags_of(I)};
+    ++N;
+  }
+  return N;
+}
+
+size_t metaloc_block_successors(const void *BB, const void **Out, size_t Capacity) {
+  // A block that is being built may have no terminator yet.
+  const Instruction *T = as<BasicBlock>(BB).getTerminator();
+  if (!T)
+    return 0;
+  unsigned N = T->getNumSuccessors();
+  for (unsigned I = 0; I != N && I < Capacity; ++I)
+    Out[I] = T->getSuccessor(I);
+  return N;
+}
+
+const void *metaloc_inst_block(const void *I) { return as<Instruction>(I).getParent(); }
+
+const void *metaloc_inst_next(const void *I) {
+  const Instruction *Next = as<Instruction>(I).getNextNode();
+  while (Next && isa<DbgInfoIntrinsic>(Next))
+    Next = Next->getNextNode();
+  return Next;
+}
+
+const void *metaloc_inst_location(const void *I) { return as<Instruction>(I).getDebugLoc().get(); }
+
+size_t metaloc_inst_text(const void *I, char *Out, size_t Capacity) {
+  const auto &Inst = as<Instruction>(I);
+  if (Inst.getType()->isVoidTy())
+    return 0;
+  SmallString<64> Text;
+  raw_svector_ostream OS(Text);
+  Inst.printAsOperand(OS, /*PrintType=*/false);
+  return copy(Text, Out, Capacity);
+}
+
+size_t metaloc_block_text(const void *BB, char *Out, size_t Capacity) {
+  const auto &Block = as<BasicBlock>(BB);
+  if (Block.hasName())
+    return copy(Block.getName(), Out, Capacity);
+  SmallString<64> Text;
+  raw_svector_ostream OS(Text);
+  Block.printAsOperand(OS, /*PrintType=*/false);
+  return copy(Text, Out, Capacity);
+}
+
+MetalocString metaloc_value_name(const void *V) { return string(as<Value>(V).getName()); }
+
+MetalocLocation metaloc_location(const void *L) {
+  const auto &Loc = as<DILocation>(L);
+  // A discriminator is a lexical-block-file scope around the real one, with the same file. One with
+  // another file says that the code came from an #include: that is a different place.
+  const DILocalScope *Scope = Loc.getScope();
+  while (const auto *File = dyn_cast_or_null<DILexicalBlockFile>(Scope)) {
+    if (File->getFile() != File->getScope()->getFile())
+      break;
+    Scope = File->getScope();
+  }
+  return {Loc.getLine(), Loc.getColumn(), Scope, Loc.getInlinedAt()};
+}
+
+MetalocScope metaloc_scope(const void *S) {
+  const auto &Scope = as<DILocalScope>(S);
+  const DISubprogram *Function = Scope.getSubprogram();
+  const void *Parent = nullptr;
+  if (const auto *Block = dyn_cast<DILexicalBlockBase>(&Scope))
+    Parent = Block->getScope();
+  return {string(Scope.getFilename()), string(Function ? Function->getName() : ""), Parent};
+}
+
+void metaloc_on_crash(void (*Handler)(void *)) { sys::AddSignalHandler(Handler, nullptr); }

@@ -1,0 +1,105 @@
+// The whole C ABI between Rust and LLVM. LLVM's headers are included by the .cpp files of this folder
+// and nowhere else; Rust sees opaque pointers and the structs below (mirrored in src/ffi.rs).
+//
+// Two directions:
+//   metaloc_on_*   implemented in Rust, called by the detours and pass callbacks here;
+//   metaloc_*      implemented here, called by Rust: questions about IR objects.
+//
+// Safety, for all questions: a pointer is a live object of the type its name says, and no other thread
+// changes its module meanwhile. Rust keeps this by asking only from within a hook on the thread that
+// owns the module, about objects whose destruction it has not seen.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+struct MetalocString {
+  const char *data;
+  size_t size;
+};
+
+// One detour: `symbol` is looked up in the process, `entry` is jumped to instead, and `*original` gets
+// the address of a trampoline that runs the function itself.
+struct MetalocHook {
+  const char *symbol;
+  void *entry;
+  void **original;
+};
+
+// An instruction as the snapshot wants it.
+struct MetalocInst {
+  const void *inst;
+  const void *location; // DILocation or null
+  uint8_t opcode;       // LLVM's number of this version
+  uint8_t flags;        // bits of record::InstFlags
+};
+
+struct MetalocLocation {
+  uint32_t line;
+  uint32_t column;
+  const void *scope; // discriminators looked through
+  const void *inlined_at;
+};
+
+struct MetalocScope {
+  MetalocString file;
+  MetalocString subprogram;
+  const void *parent; // null for a subprogram
+};
+
+// Rust side. `frame` is the address of the detour's frame: [frame] is the caller's rbp, [frame + 8] the
+// return address, frame + 16 the caller's stack pointer.
+extern volatile uint32_t metaloc_observing; // number of threads that want events; 0 makes hooks free
+void metaloc_on_create(const void *inst, uint32_t opcode, const void *frame);
+void metaloc_on_clone(const void *inst, const void *source, const void *frame);
+void metaloc_on_insert(const void *inst, const void *frame);
+void metaloc_on_remove(const void *inst);
+void metaloc_on_transfer(const void *const *insts, size_t count, const void *from, const void *frame);
+void metaloc_on_replace(const void *source, const void *inst_or_null, bool all, const void *frame);
+void metaloc_on_erase(const void *inst);
+void metaloc_on_take_name(const void *inst);
+void metaloc_on_set_location(const void *inst, const void *location);
+void metaloc_on_merge_location(const void *inst, const void *a, const void *b, const void *frame);
+void metaloc_on_drop_location(const void *inst, bool after_hoist, const void *frame);
+void metaloc_on_block_insert(const void *block);
+void metaloc_on_block_remove(const void *block);
+void metaloc_on_block_erase(const void *block);
+void metaloc_on_function_erase(const void *function);
+void metaloc_on_context_erase(const void *context);
+// `functions` are those that the run may change; for a module pass there are none and `module` is set.
+void metaloc_on_pass_begin(MetalocString class_name, MetalocString pass_name, const void *const *functions,
+                           size_t count, const void *module, const void *frame);
+void metaloc_on_pass_end(bool all_preserved, bool cfg_preserved);
+
+// Questions.
+const MetalocHook *metaloc_hooks(size_t *count);
+void metaloc_register_callbacks(void *pass_builder);
+uint32_t metaloc_plugin_api_version(void);
+MetalocString metaloc_llvm_version(void);
+MetalocString metaloc_opcode_name(uint32_t opcode);
+size_t metaloc_location_offset(void); // of the location slot in an Instruction
+size_t metaloc_list_offset(void);     // of the instruction list in a BasicBlock; 0 until a block was read
+
+size_t metaloc_module_functions(const void *module, const void **out, size_t capacity); // definitions only
+MetalocString metaloc_module_identifier(const void *module);
+const void *metaloc_function_module(const void *function);
+const void *metaloc_function_context(const void *function);
+MetalocString metaloc_function_name(const void *function);
+size_t metaloc_function_blocks(const void *function, const void **out, size_t capacity);
+const void *metaloc_block_function(const void *block);
+size_t metaloc_block_insts(const void *block, MetalocInst *out, size_t capacity);
+size_t metaloc_block_successors(const void *block, const void **out, size_t capacity);
+const void *metaloc_inst_block(const void *inst);
+const void *metaloc_inst_next(const void *inst); // next that is no debug intrinsic; null at the end
+const void *metaloc_inst_location(const void *inst);
+// `%name`, or the slot number of an unnamed value; empty for a value of type void.
+size_t metaloc_inst_text(const void *inst, char *out, size_t capacity);
+size_t metaloc_block_text(const void *block, char *out, size_t capacity);
+MetalocString metaloc_value_name(const void *value);
+MetalocLocation metaloc_location(const void *location);
+MetalocScope metaloc_scope(const void *scope);
+
+// Runs `handler` when the process dies of a signal, after LLVM's own handlers were installed.
+void metaloc_on_crash(void (*handler)(void *));
+}

@@ -1,0 +1,278 @@
+//! What was found so far, one error per site: the judgement's ids turned into words while they still can be.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use metaloc_analyzer as analyzer;
+use metaloc_record::{BlockId, InstId, LocId, PassRun};
+use metaloc_report::merge::WITNESSES_KEPT;
+use metaloc_report::{
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Witness,
+};
+
+use crate::crash;
+use crate::ffi::{self, Ptr};
+use crate::identity::Identities;
+use crate::mirror::Mirror;
+use crate::stacks::Stacks;
+use crate::symbols::Symbols;
+
+/// The errors of this process.
+pub struct Findings {
+    /// How much was looked at.
+    pub stats: Stats,
+    errors: Vec<Error>,
+    by_site: HashMap<SiteKey, usize>,
+    symbols: Option<Symbols>,
+    input: Option<Arc<str>>,
+    started: Instant,
+}
+
+/// One error is one site in a pass, one operation and its consequence.
+type SiteKey = (String, analyzer::Operation, analyzer::Kind, usize);
+
+/// Where a judgement's ids can be looked up.
+pub struct Seen<'a> {
+    /// The run that was judged.
+    pub record: &'a PassRun<'a>,
+    /// The function after it.
+    pub mirror: &'a Mirror,
+    /// Names of instructions that are gone or lost theirs.
+    pub names: &'a HashMap<InstId, String>,
+    /// All instructions.
+    pub identities: &'a Identities,
+    /// All call stacks.
+    pub stacks: &'a Stacks,
+}
+
+impl Findings {
+    /// Nothing found yet.
+    pub fn new() -> Self {
+        Findings {
+            stats: Stats { inputs: 1, ..Stats::default() },
+            errors: Vec::new(),
+            by_site: HashMap::new(),
+            symbols: None,
+            input: None,
+            started: Instant::now(),
+        }
+    }
+
+    /// Remembers the module that witnesses come from.
+    pub fn note_module(&mut self, module: Ptr) {
+        if module.is_null() {
+            return;
+        }
+        // SAFETY: the module that a pass is about to run on.
+        let name = unsafe { ffi::metaloc_module_identifier(module).text() };
+        if self.input.as_deref() != Some(&name) {
+            crash::note_input(&name);
+            self.input = Some(name.into());
+        }
+    }
+
+    /// The module that was seen last.
+    pub fn input(&self) -> Option<&str> {
+        self.input.as_deref()
+    }
+
+    /// Adds what the judgement of one run of one function says.
+    pub fn add(&mut self, seen: &Seen<'_>, judgement: analyzer::Judgement) {
+        self.stats.judged += judgement.judged as u64;
+        for finding in judgement.findings {
+            self.add_one(seen, &finding);
+        }
+        crash::note_stats(&self.stats);
+    }
+
+    /// The document of this process.
+    pub fn document(&self, complete: bool) -> Document {
+        // SAFETY: a string literal of the shim.
+        let llvm = unsafe { ffi::metaloc_llvm_version().text() };
+        let stats = Stats { seconds: self.started.elapsed().as_secs_f64(), ..self.stats };
+        let mut errors = self.errors.clone();
+        errors.sort_by(|a, b| (a.confidence, &a.pass, &a.id).cmp(&(b.confidence, &b.pass, &b.id)));
+        Document { complete, errors, stats, ..Document::empty(llvm) }
+    }
+
+    fn add_one(&mut self, seen: &Seen<'_>, finding: &analyzer::Finding) {
+        let symbols = self.symbols.get_or_insert_with(Symbols::load);
+        let pc = seen.stacks.site(finding.site, symbols);
+        let key = (seen.record.pass.to_owned(), finding.operation, finding.kind, pc);
+        let input = self.input.as_deref().unwrap_or("-");
+        match self.by_site.get(&key) {
+            None => {
+                let error = seen.error(finding, symbols.text(pc), input);
+                crash::note_error(&error);
+                self.by_site.insert(key, self.errors.len());
+                self.errors.push(error);
+            }
+            Some(&index) => seen.join(&mut self.errors[index], finding, input),
+        }
+    }
+}
+
+impl Seen<'_> {
+    fn error(&self, finding: &analyzer::Finding, symbol: String, input: &str) -> Error {
+        let pass = self.record.pass.to_owned();
+        let (operation, kind) = (operation(finding.operation), kind(finding.kind));
+        Error {
+            id: stable_id(&[&pass, &format!("{operation:?}"), &format!("{kind:?}"), &symbol]),
+            pass,
+            operation,
+            actual: actual(finding.actual),
+            kind,
+            rule: finding.rule.to_owned(),
+            site: Site { function: None, file: None, line: None, column: None, symbol },
+            destination: self.destination(finding),
+            sources: self.sources(finding),
+            update: None,
+            skeleton: None,
+            confidence: confidence(finding.confidence),
+            occurrences: 1,
+            witnesses: vec![self.witness(finding, input)],
+        }
+    }
+
+    /// One more showing of a known error. The most certain one, and among equals the smallest, is described.
+    fn join(&self, error: &mut Error, finding: &analyzer::Finding, input: &str) {
+        error.occurrences += 1;
+        let (size, certainty) = (self.size(), confidence(finding.confidence));
+        let best = error.witnesses.first().map_or(u64::MAX, |w| w.size);
+        if (certainty, size) < (error.confidence, best) {
+            error.confidence = certainty;
+            error.actual = actual(finding.actual);
+            finding.rule.clone_into(&mut error.rule);
+            error.destination = self.destination(finding);
+            error.sources = self.sources(finding);
+        }
+        if error.witnesses.len() >= WITNESSES_KEPT && error.witnesses.last().is_some_and(|w| w.size <= size) {
+            return;
+        }
+        let witness = self.witness(finding, input);
+        let at = error.witnesses.partition_point(|w| w.size <= size);
+        error.witnesses.insert(at, witness);
+        error.witnesses.truncate(WITNESSES_KEPT);
+    }
+
+    fn size(&self) -> u64 {
+        self.record.before.blocks.iter().map(|block| block.insts.len() as u64).sum()
+    }
+
+    fn destination(&self, finding: &analyzer::Finding) -> Destination {
+        let id = finding.destination;
+        let blocks = &self.record.after.blocks;
+        let location =
+            blocks.iter().flat_map(|b| &b.insts).find(|i| i.id == id).map_or(LocId::NONE, |i| i.loc);
+        Destination {
+            variable: None,
+            opcode: self.identities.known(id).opcode.name().to_owned(),
+            name: self.name(id),
+            location: self.location(location),
+        }
+    }
+
+    fn sources(&self, finding: &analyzer::Finding) -> Vec<Source> {
+        let source = |source: &analyzer::Source| Source {
+            variable: None,
+            opcode: self.identities.known(source.inst).opcode.name().to_owned(),
+            name: self.name(source.inst),
+            location: self.location(source.loc),
+            link: source.link.name().to_owned(),
+        };
+        finding.sources.iter().map(source).collect()
+    }
+
+    fn witness(&self, finding: &analyzer::Finding, input: &str) -> Witness {
+        Witness {
+            input: input.to_owned(),
+            // SAFETY: a function with a mirror is alive.
+            function: unsafe { ffi::metaloc_function_name(self.mirror.function).text() },
+            size: self.size(),
+            name: self.name(finding.destination),
+            extra: finding.extra.iter().filter_map(|&loc| self.location(loc)).collect(),
+            path: finding.path.iter().map(|&block| self.block_name(block)).collect(),
+        }
+    }
+
+    fn location(&self, loc: LocId) -> Option<String> {
+        loc.is_some().then(|| self.record.locations.text(loc))
+    }
+
+    /// `%name`, from LLVM if the instruction is alive, else as it was when it went.
+    fn name(&self, id: InstId) -> Option<String> {
+        if let Some(name) = self.names.get(&id) {
+            return Some(format!("%{name}"));
+        }
+        let address = self.identities.known(id).address;
+        if address.is_null() {
+            return None;
+        }
+        // SAFETY: not erased, so alive.
+        let text = unsafe { ffi::read_text(|out, size| ffi::metaloc_inst_text(address, out, size)) };
+        // An instruction that is in no function prints as a bad reference.
+        (text.starts_with('%')).then_some(text)
+    }
+
+    fn block_name(&self, block: BlockId) -> String {
+        let address = self.mirror.block_address(block);
+        if address.is_null() {
+            return "?".to_owned();
+        }
+        // SAFETY: a block of the function's current layout.
+        unsafe { ffi::read_text(|out, size| ffi::metaloc_block_text(address, out, size)) }
+    }
+}
+
+fn operation(operation: analyzer::Operation) -> Operation {
+    match operation {
+        analyzer::Operation::Preserve => Operation::Preserve,
+        analyzer::Operation::Merge => Operation::Merge,
+        analyzer::Operation::Drop => Operation::Drop,
+    }
+}
+
+fn actual(actual: analyzer::Actual) -> Actual {
+    match actual {
+        analyzer::Actual::Preserve => Actual::Preserve,
+        analyzer::Actual::Merge => Actual::Merge,
+        analyzer::Actual::Drop => Actual::Drop,
+        analyzer::Actual::Other => Actual::Other,
+    }
+}
+
+fn kind(kind: analyzer::Kind) -> Kind {
+    match kind {
+        analyzer::Kind::Lost => Kind::Lost,
+        analyzer::Kind::Incorrect => Kind::Incorrect,
+    }
+}
+
+fn confidence(confidence: analyzer::Confidence) -> Confidence {
+    match confidence {
+        analyzer::Confidence::Certain => Confidence::Certain,
+        analyzer::Confidence::Likely => Confidence::Likely,
+        analyzer::Confidence::Note => Confidence::Note,
+    }
+}
+
+/// FNV-1a over the parts: the same in every run and for every build of the plugin.
+fn stable_id(parts: &[&str]) -> String {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stable_id;
+
+    #[test]
+    fn ids_differ_where_parts_are_split_elsewhere() {
+        assert_eq!(stable_id(&["a", "b"]), stable_id(&["a", "b"]));
+        assert_ne!(stable_id(&["a", "b"]), stable_id(&["ab", ""]));
+    }
+}

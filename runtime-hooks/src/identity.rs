@@ -1,0 +1,86 @@
+//! Which instruction is which: LLVM frees instructions and hands out their addresses again at once, so an
+//! address means an id only from the moment it is first seen until its destructor runs.
+
+use metaloc_record::{InstId, Opcode};
+
+use crate::ffi::{self, Ptr};
+use crate::mirror::FunctionKey;
+use crate::pointer_map::{PointerMap, key};
+
+/// All instructions ever seen, alive or not.
+pub struct Identities {
+    alive: PointerMap<InstId>,
+    known: Vec<Known>,
+    opcodes: [Opcode; 256],
+}
+
+/// What is remembered of an instruction after its death.
+#[derive(Clone, Copy)]
+pub struct Known {
+    /// Its address, null once destroyed.
+    pub address: Ptr,
+    /// The function that it was last seen in.
+    pub function: Option<FunctionKey>,
+    /// What it is.
+    pub opcode: Opcode,
+}
+
+// SAFETY: the addresses are compared, and followed only under the rules of `cpp/shim.h`.
+unsafe impl Send for Identities {}
+
+impl Identities {
+    /// An empty table that translates the opcodes of the LLVM that we are loaded into.
+    pub fn new() -> Self {
+        let opcodes = std::array::from_fn(|number| {
+            // SAFETY: getOpcodeName accepts any number and returns a literal.
+            let name = unsafe { ffi::metaloc_opcode_name(number as u32).text() };
+            Opcode::from_name(&name)
+        });
+        Identities { alive: PointerMap::default(), known: Vec::new(), opcodes }
+    }
+
+    /// A constructor runs at this address: whatever was there before is gone.
+    pub fn create(&mut self, inst: Ptr, opcode: u32, function: Option<FunctionKey>) -> InstId {
+        let id = InstId(self.known.len() as u32);
+        self.known.push(Known { address: inst, function, opcode: self.opcode(opcode as u8) });
+        self.alive.insert(key(inst), id);
+        id
+    }
+
+    /// The id of an instruction that exists, given one if it has none yet.
+    pub fn meet(&mut self, inst: Ptr, opcode: u8, function: FunctionKey) -> InstId {
+        let id = match self.alive.get(&key(inst)) {
+            Some(&id) => id,
+            None => self.create(inst, u32::from(opcode), Some(function)),
+        };
+        self.known[id.index()].function = Some(function);
+        id
+    }
+
+    /// The id of an instruction, if it has one.
+    pub fn get(&self, inst: Ptr) -> Option<InstId> {
+        self.alive.get(&key(inst)).copied()
+    }
+
+    /// The destructor runs: the address means nothing from now on.
+    pub fn erase(&mut self, inst: Ptr) -> Option<InstId> {
+        let id = self.alive.remove(&key(inst))?;
+        self.known[id.index()].address = std::ptr::null();
+        Some(id)
+    }
+
+    /// What is remembered of an instruction.
+    pub fn known(&self, id: InstId) -> Known {
+        self.known[id.index()]
+    }
+
+    /// The instruction is now in this function.
+    pub fn set_function(&mut self, id: InstId, function: FunctionKey) {
+        self.known[id.index()].function = Some(function);
+    }
+
+    /// The stable opcode for LLVM's number.
+    pub fn opcode(&self, number: u8) -> Opcode {
+        self.opcodes[number as usize]
+    }
+}

@@ -1,0 +1,121 @@
+//! The pass runs that are under way on one thread, innermost last.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use metaloc_record::{Event, EventKind, InstId, Snapshot, StackId};
+
+use crate::mirror::FunctionKey;
+
+/// One pass run.
+pub struct Run {
+    /// Name as in `-passes=`.
+    pub pass: Arc<str>,
+    /// Managers, adaptors and wrappers run others and change nothing themselves.
+    pub manager: bool,
+    /// Unique in the process; names the run in [`crate::mirror::Mirror::saved_by`].
+    pub serial: u64,
+    /// The stack is walked up to here: what lies above is the pass manager.
+    pub stack_limit: usize,
+    /// The functions that the run may change unseen.
+    pub scope: Scope,
+    /// What happened so far.
+    pub events: Vec<Event>,
+    /// Functions that it changed, as they were before.
+    pub touched: Vec<(FunctionKey, Snapshot)>,
+    /// Names of instructions that were erased or had their name taken.
+    pub names: HashMap<InstId, String>,
+}
+
+/// What a pass was asked to work on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// One function, or a loop in it.
+    Function(FunctionKey),
+    /// The functions of an SCC or of a whole module.
+    Many(Arc<[FunctionKey]>),
+}
+
+impl Scope {
+    /// The functions in it.
+    pub fn functions(&self) -> &[FunctionKey] {
+        match self {
+            Scope::Function(one) => std::slice::from_ref(one),
+            Scope::Many(all) => all,
+        }
+    }
+}
+
+impl Run {
+    /// Adds an event.
+    pub fn record(&mut self, kind: EventKind, stack: StackId) {
+        self.events.push(Event { kind, stack });
+    }
+}
+
+/// The runs of one thread.
+#[derive(Default)]
+pub struct RunStack {
+    runs: Vec<Run>,
+}
+
+impl RunStack {
+    /// A pass begins.
+    pub fn push(&mut self, run: Run) {
+        self.runs.push(run);
+    }
+
+    /// The innermost pass ends.
+    pub fn pop(&mut self) -> Option<Run> {
+        self.runs.pop()
+    }
+
+    /// The run that events belong to: the innermost that is not a manager.
+    pub fn current(&mut self) -> Option<&mut Run> {
+        self.runs.iter_mut().rev().find(|run| !run.manager)
+    }
+}
+
+/// Is this the class of a pass that only runs others?
+pub fn is_manager(class: &str) -> bool {
+    // Classes are printed with their template arguments: `PassManager<llvm::Function>`.
+    const RUN_OTHERS: &[&str] = &[
+        "PassManager",
+        "PassAdaptor",
+        "AnalysisManagerProxy",
+        "RequireAnalysisPass",
+        "InvalidateAnalysisPass",
+        "InvalidateAllAnalysesPass",
+        "RepeatedPass",
+        "DevirtSCCRepeatedPass",
+        "ModuleInlinerWrapperPass",
+        "ExtraVectorPassManager",
+        "ExtraLoopPassManager",
+        "ExtraFunctionPassManager",
+    ];
+    let base = class.split('<').next().unwrap_or(class);
+    let base = base.rsplit("::").next().unwrap_or(base);
+    RUN_OTHERS.iter().any(|known| base.ends_with(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_manager;
+
+    #[test]
+    fn managers_and_adaptors_are_told_from_passes() {
+        for class in [
+            "PassManager<llvm::Function>",
+            "ModuleToFunctionPassAdaptor",
+            "FunctionToLoopPassAdaptor",
+            "RequireAnalysisPass<llvm::GlobalsAA, llvm::Module>",
+            "DevirtSCCRepeatedPass",
+            "PassManager<LazyCallGraph::SCC, CGSCCAnalysisManager, LazyCallGraph &, CGSCCUpdateResult &>",
+        ] {
+            assert!(is_manager(class), "{class}");
+        }
+        for class in ["InstCombinePass", "SimplifyCFGPass", "LoopPassThing", "InlinerPass"] {
+            assert!(!is_manager(class), "{class}");
+        }
+    }
+}
