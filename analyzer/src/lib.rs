@@ -56,7 +56,7 @@ pub fn judge(run: &PassRun<'_>) -> Judgement {
         return Judgement::default();
     }
     let lineage = Lineage::new(run, &changes);
-    let placements = Placements::new(run, &changes, &lineage.copies);
+    let placements = Placements::new(run, &changes, &lineage);
     let findings = SCRATCH.with_borrow_mut(|scratch| findings(run, &changes, &lineage, &placements, scratch));
     Judgement { findings, judged: lineage.destinations.len(), foreign: lineage.foreign }
 }
@@ -84,10 +84,12 @@ fn findings(
         let locations = run.locations;
         let case =
             Case { destination, block, placement, sources_conform, changes, placements, lineage, locations };
+        let Some(mut finding) = conform::check(&case) else { continue };
         // Asked last, since most destinations give no finding: code that is never reached misleads nobody.
-        let Some(mut finding) = conform::check(&case).filter(|_| placements.is_reachable(block)) else {
+        // What is lost there is lost in other functions as well.
+        if finding.kind == Kind::Incorrect && !placements.is_reachable(block) {
             continue;
-        };
+        }
         // A path costs a walk through the function; one for each site is what a report shows.
         if let Placement::OffPath(off_path) = &case.placement
             && shown.insert(finding.site)

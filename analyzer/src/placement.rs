@@ -10,6 +10,7 @@
 //!   the destination passes a block that had the location in P.
 //! - *Dominance.* If the edges changed, but every path through the destination passes the source's block
 //!   in P', or in P for a destination block that is older than the run (splits and merges of blocks).
+//! - *Splits.* A new block that was split off an older one is the rest of that.
 //! - *Copies.* A new block that is a copy of the source's block stands for it (unrolling, threading, ...).
 //!
 //! Where none of these decides, the sets do (Definition 3.4), with two differences from the paper:
@@ -28,6 +29,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cfg::{Dag, Dominators, Graph, Loops};
 use crate::changes::Changes;
+use crate::lineage::Lineage;
 use crate::location_sets::{self, Blocks, Scratch, Side, is_real};
 
 /// What can be said about a location on the paths through a destination.
@@ -151,6 +153,7 @@ pub struct Placements<'r, 'a> {
     run: PassRun<'a>,
     changes: &'r Changes<'a>,
     copies: FxHashSet<(BlockId, BlockId)>,
+    splits: &'r FxHashMap<BlockId, BlockId>,
     before: OnceCell<View>,
     after: OnceCell<View>,
     blocks_with: OnceCell<BlocksWith>,
@@ -159,11 +162,12 @@ pub struct Placements<'r, 'a> {
 
 impl<'r, 'a> Placements<'r, 'a> {
     /// Prepares nothing yet: most runs never ask.
-    pub fn new(run: &PassRun<'a>, changes: &'r Changes<'a>, copies: &[(BlockId, BlockId)]) -> Self {
+    pub fn new(run: &PassRun<'a>, changes: &'r Changes<'a>, lineage: &'r Lineage<'a>) -> Self {
         Placements {
             run: *run,
             changes,
-            copies: copies.iter().copied().collect(),
+            copies: lineage.copies.iter().copied().collect(),
+            splits: &lineage.splits,
             before: OnceCell::new(),
             after: OnceCell::new(),
             blocks_with: OnceCell::new(),
@@ -173,22 +177,30 @@ impl<'r, 'a> Placements<'r, 'a> {
 
     /// True if every path through the block of P' surely is a path through the block of P.
     pub fn passes(&self, destination: BlockId, source: BlockId) -> bool {
-        destination == source
+        let was = self.was(destination);
+        was == Some(source)
             || self.copies.contains(&(source, destination))
-            || self.before().passes(destination, source)
+            || was.is_some_and(|was| self.before().passes(was, source))
             || (!self.changes.same_edges() && self.after().passes(destination, source))
+    }
+
+    /// The block of P that a block of P' is, or is the rest of.
+    pub fn was(&self, destination: BlockId) -> Option<BlockId> {
+        let older = self.changes.index_before(destination).map(|_| destination);
+        older.or_else(|| self.splits.get(&destination).copied())
     }
 
     /// True if the destination is outside of a loop that the source is in, before or after the run.
     pub fn leaves_loop(&self, destination: BlockId, source: BlockId) -> bool {
-        self.before().leaves_loop(source, destination)
+        self.was(destination).is_some_and(|was| self.before().leaves_loop(source, was))
             || (!self.changes.same_edges() && self.after().leaves_loop(source, destination))
     }
 
-    /// True if a block of P is in a loop in P'.
-    pub fn in_loop_after(&self, block: BlockId) -> bool {
+    /// True if a block of P is in more loops in P' than another block of P'.
+    pub fn goes_up_in_depth(&self, from: BlockId, to: BlockId) -> bool {
         let view = self.after();
-        view.graph.index(block).is_some_and(|index| view.loops.innermost(index).is_some())
+        let depth = |id| view.graph.index(id).map(|index| view.loops.depth(index));
+        depth(from).zip(depth(to)).is_some_and(|(from, to)| to < from)
     }
 
     /// True if the block of P' is a copy of the block of P.
@@ -206,10 +218,11 @@ impl<'r, 'a> Placements<'r, 'a> {
         self.before().is_reachable(source)
     }
 
-    /// True if the block came before the other one on every way in P: a move from the first to the
-    /// second goes down.
+    /// True if every way to the second block passes the first, in P if both were there: what is moved from
+    /// the first to the second is moved down.
     pub fn comes_before(&self, first: BlockId, second: BlockId) -> bool {
-        let view = if self.changes.index_before(second).is_some() { self.before() } else { self.after() };
+        let both_old = [first, second].iter().all(|id| self.changes.index_before(*id).is_some());
+        let view = if both_old { self.before() } else { self.after() };
         let node = |id| view.graph.index(id).and_then(|index| view.paths().node(index));
         let (Some(first), Some(second)) = (node(first), node(second)) else { return false };
         view.dominators().dominates(first, second)
@@ -308,7 +321,7 @@ impl<'r, 'a> Placements<'r, 'a> {
 
 impl Blocks for Placements<'_, '_> {
     fn before(&self, block: u32) -> Option<u32> {
-        self.changes.index_before(self.changes.block_after(block).id)
+        self.was(self.changes.block_after(block).id).and_then(|was| self.changes.index_before(was))
     }
 
     fn locations(&self, block: u32, each: &mut dyn FnMut(LocId)) {
