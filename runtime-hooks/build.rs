@@ -23,7 +23,7 @@ fn main() {
         build.flag(flag);
     }
     build.define("NDEBUG", None);
-    for file in ["entries", "ir", "callbacks"] {
+    for file in ["entries", "ir", "callbacks", "legacy"] {
         build.file(format!("cpp/{file}.cpp"));
     }
     build.compile("metaloc_shim");

@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput};
 use metaloc_analyzer::judge;
 use metaloc_record::{
     Block, BlockId, Event, EventKind, Inst, InstFlags, InstId, LocId, Location, LocationTable, Opcode,
@@ -190,5 +190,8 @@ fn bench(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, bench);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    bench(&mut criterion);
+    criterion.final_summary();
+}

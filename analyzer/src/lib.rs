@@ -24,7 +24,8 @@ pub use finding::{Actual, Confidence, Finding, Kind, Link, Operation, Source};
 
 use std::cell::RefCell;
 
-use metaloc_record::{BlockId, LocId, PassRun};
+use metaloc_record::{BlockId, PassRun, StackId};
+use rustc_hash::FxHashSet;
 
 use changes::Changes;
 use conform::Case;
@@ -55,7 +56,7 @@ pub fn judge(run: &PassRun<'_>) -> Judgement {
         return Judgement::default();
     }
     let lineage = Lineage::new(run, &changes);
-    let placements = Placements::new(run, &changes, &lineage.copies);
+    let placements = Placements::new(run, &changes, &lineage);
     let findings = SCRATCH.with_borrow_mut(|scratch| findings(run, &changes, &lineage, &placements, scratch));
     Judgement { findings, judged: lineage.destinations.len(), foreign: lineage.foreign }
 }
@@ -67,30 +68,35 @@ fn findings(
     placements: &Placements<'_, '_>,
     scratch: &mut Scratch,
 ) -> Vec<Finding> {
-    let block = |d: &Destination<'_>| changes.block_after(d.at.block).id;
-    let open: Vec<&Destination<'_>> =
-        lineage.destinations.iter().filter(|d| is_open(run, changes, d, block(d))).collect();
-    let asked: Vec<(BlockId, LocId)> = open.iter().map(|d| (block(d), d.inst.loc)).collect();
-    let placed = if asked.iter().any(|(_, loc)| loc.is_some()) {
-        placements.of_locations(&asked, scratch)
-    } else {
-        vec![Placement::Unclear; asked.len()]
-    };
-    let conform = sources_conform(changes, placements, &open, &placed, scratch);
-    let mut findings = Vec::new();
-    for ((destination, placement), sources_conform) in open.iter().zip(&placed).zip(conform) {
-        let case = Case {
-            destination,
-            block: block(destination),
-            placement,
-            sources_conform,
-            changes,
-            placements,
-            lineage,
-            locations: run.locations,
-        };
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut shown: FxHashSet<StackId> = FxHashSet::default();
+    for destination in &lineage.destinations {
+        let block = changes.block_after(destination.at.block).id;
+        if !is_open(run, changes, destination, block) {
+            continue;
+        }
+        let loc = destination.inst.loc;
+        let placement =
+            if loc.is_some() { placements.of_location(block, loc, scratch) } else { Placement::Unclear };
+        let sources_conform = matches!(placement, Placement::OffPath(_))
+            && destination.sources.len() > 1
+            && placements.conform(block, &source_blocks(changes, destination), scratch);
+        let locations = run.locations;
+        let case =
+            Case { destination, block, placement, sources_conform, changes, placements, lineage, locations };
+        let Some(mut finding) = conform::check(&case) else { continue };
         // Asked last, since most destinations give no finding: code that is never reached misleads nobody.
-        findings.extend(conform::check(&case).filter(|_| placements.is_reachable(case.block)));
+        // What is lost there is lost in other functions as well.
+        if finding.kind == Kind::Incorrect && !placements.is_reachable(block) {
+            continue;
+        }
+        // A path costs a walk through the function; one for each site is what a report shows.
+        if let Placement::OffPath(off_path) = &case.placement
+            && shown.insert(finding.site)
+        {
+            finding.path = placements.path(block, loc, off_path);
+        }
+        findings.push(finding);
     }
     findings
 }
@@ -111,28 +117,7 @@ fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'
     !changes.had(block, loc)
 }
 
-/// The determination rule for destinations off their path that have several sources.
-fn sources_conform(
-    changes: &Changes<'_>,
-    placements: &Placements<'_, '_>,
-    open: &[&Destination<'_>],
-    placed: &[Placement],
-    scratch: &mut Scratch,
-) -> Vec<bool> {
-    let several =
-        |(d, p): (&&Destination<'_>, &Placement)| d.sources.len() > 1 && matches!(p, Placement::OffPath(_));
-    let numbers: Vec<usize> = (0..open.len()).filter(|n| several((&open[*n], &placed[*n]))).collect();
-    let asked: Vec<(BlockId, Vec<BlockId>)> = numbers
-        .iter()
-        .map(|n| {
-            let sources = open[*n].sources.iter().filter_map(|s| changes.before(s.inst));
-            let blocks = sources.map(|at| changes.block_before(at.block).id).collect();
-            (changes.block_after(open[*n].at.block).id, blocks)
-        })
-        .collect();
-    let mut conform = vec![false; open.len()];
-    for (number, answer) in numbers.into_iter().zip(placements.conform(&asked, scratch)) {
-        conform[number] = answer;
-    }
-    conform
+fn source_blocks(changes: &Changes<'_>, destination: &Destination<'_>) -> Vec<BlockId> {
+    let sources = destination.sources.iter().filter_map(|s| changes.before(s.inst));
+    sources.map(|at| changes.block_before(at.block).id).collect()
 }

@@ -12,19 +12,20 @@
 //!   in a block has as its source the terminator that the run took out of that block, before or after.
 //!   One that was moved away counts too, unless the new one leads right to it: then the block was split
 //!   and the new branch stands for nothing;
-//! - position (ours): the neighbour that the destination was put in front of, and only if nothing
-//!   stronger is known and the destination has no location. The rule decides what that is worth.
+//! - position (ours): the neighbours of the destination, and only if nothing stronger is known. That is
+//!   not read here but by the one rule that uses it.
 //!
-//! All but the last go through instructions that lived in this run only: a copy of a copy has the
+//! They all go through instructions that lived in this run only: a copy of a copy has the
 //! original as its source, and what replaced a temporary replaced what that one had replaced. A source is
 //! an instruction of P in this function. A destination that leads to anything else (inlining) cannot be
 //! judged and is only counted.
 
-use metaloc_record::{BlockId, EventKind, Inst, InstFlags, InstId, LocId, PassRun, StackId};
+use metaloc_record::{BlockId, EventKind, Inst, InstFlags, InstId, LocId, LocationTable, PassRun, StackId};
 use rustc_hash::FxHashMap;
 
 use crate::changes::{At, Changes};
 use crate::finding::{Link, Source};
+use crate::location_sets::is_real;
 
 /// How deep chains of temporaries are followed. LLVM's are two or three long; a cycle must end.
 const MAX_CHAIN: u32 = 16;
@@ -47,8 +48,8 @@ pub struct Destination<'a> {
     pub sources: Vec<Source>,
     /// Which update calls were seen.
     pub updates: Updates,
-    /// Where it was first put: in front of what.
-    pub placed: Option<Placed>,
+    /// What became of the location of its sources on the way through temporaries.
+    pub passage: Passage,
 }
 
 /// How a destination came about.
@@ -62,6 +63,17 @@ pub enum Origin {
     Moved,
 }
 
+/// What became of a location on its way from a source to a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passage {
+    /// It got as far as the destination.
+    Kept,
+    /// A temporary that was created here had none already: that is the site to blame.
+    Lost(StackId),
+    /// A temporary had none or line 0 on purpose.
+    Dropped,
+}
+
 /// Update calls on one instruction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Updates {
@@ -73,24 +85,38 @@ pub struct Updates {
     pub dropped: bool,
 }
 
-/// A place in a block, at the time of an insertion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed {
-    /// The block.
-    pub block: BlockId,
-    /// What was behind it; `None` at the end of the block.
-    pub before: Option<InstId>,
-}
-
 /// What the events say about one instruction.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Life {
     created: Option<StackId>,
     clone_of: Option<InstId>,
     moved: Option<StackId>,
-    placed: Option<(Placed, u32)>,
-    replaces: Vec<InstId>,
+    /// The block it was first put into, and when.
+    placed: Option<(BlockId, u32)>,
+    replaces: Vec<Replaced>,
     updates: Updates,
+    loc: LocId,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        Life {
+            created: None,
+            clone_of: None,
+            moved: None,
+            placed: None,
+            replaces: Vec::new(),
+            updates: Updates::default(),
+            loc: LocId::NONE,
+        }
+    }
+}
+
+/// An instruction whose uses another one took over: all of them, or some.
+#[derive(Debug, Clone, Copy)]
+struct Replaced {
+    old: InstId,
+    all: bool,
 }
 
 /// All destinations of a run.
@@ -102,16 +128,25 @@ pub struct Lineage<'a> {
     pub foreign: usize,
     /// (block of P, block of P' that is new) such that the run copied the first into the second.
     pub copies: Vec<(BlockId, BlockId)>,
+    /// Blocks of P' that are new, with the block of P that they were split off.
+    pub splits: FxHashMap<BlockId, BlockId>,
     /// The instruction that took over the uses of another one, the last if there were several.
     pub replaced_by: FxHashMap<InstId, InstId>,
+    /// The instruction of P whose uses another one took over, the first if there were several.
+    pub replaced: FxHashMap<InstId, InstId>,
 }
 
 impl<'a> Lineage<'a> {
     /// Reads the events of a run.
     pub fn new(run: &PassRun<'a>, changes: &Changes<'a>) -> Lineage<'a> {
         let reader = Reader::new(run, changes);
-        let mut lineage =
-            Lineage { copies: reader.copies(), replaced_by: reader.replaced_by(), ..Lineage::default() };
+        let mut lineage = Lineage {
+            copies: reader.copies(),
+            splits: reader.splits(),
+            replaced_by: reader.replaced_by(),
+            replaced: reader.replaced(),
+            ..Lineage::default()
+        };
         for &index in changes.changed() {
             let block = changes.block_after(index);
             for (position, inst) in block.insts.iter().enumerate() {
@@ -132,9 +167,12 @@ struct Foreign;
 
 struct Reader<'r, 'a> {
     changes: &'r Changes<'a>,
+    locations: &'a LocationTable,
     lives: FxHashMap<InstId, Life>,
-    /// Instructions taken out of a block: (block, instruction, when, where it went if it was moved).
+    /// Instructions taken out of a block.
     removed: FxHashMap<BlockId, Vec<Removal>>,
+    /// Where the first instruction of a block that is not in P was moved from; `None` if it was inserted.
+    filled_from: FxHashMap<BlockId, Option<BlockId>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +184,13 @@ struct Removal {
 
 impl<'r, 'a> Reader<'r, 'a> {
     fn new(run: &PassRun<'a>, changes: &'r Changes<'a>) -> Self {
-        let mut reader = Reader { changes, lives: FxHashMap::default(), removed: FxHashMap::default() };
+        let mut reader = Reader {
+            changes,
+            locations: run.locations,
+            lives: FxHashMap::default(),
+            removed: FxHashMap::default(),
+            filled_from: FxHashMap::default(),
+        };
         for (when, event) in run.events.iter().enumerate() {
             reader.read(event.kind, event.stack, when as u32);
         }
@@ -157,20 +201,25 @@ impl<'r, 'a> Reader<'r, 'a> {
         if let EventKind::Erase { inst } = kind {
             return self.erased(inst, when);
         }
-        if let EventKind::Replace { old, new, .. } = kind {
+        if let EventKind::Replace { old, new, all } = kind {
             // What an instruction replaces by itself or by a constant links nothing.
             if let Some(new) = new.filter(|new| *new != old) {
                 let replaces = &mut self.lives.entry(new).or_default().replaces;
-                if replaces.len() < MAX_REPLACED && !replaces.contains(&old) {
-                    replaces.push(old);
+                let room = replaces.len() < MAX_REPLACED;
+                match replaces.iter_mut().find(|r| r.old == old) {
+                    Some(known) => known.all |= all,
+                    None if room => replaces.push(Replaced { old, all }),
+                    None => {}
                 }
             }
             return;
         }
         let copied_with = match kind {
-            EventKind::SetLocation { inst, .. } => self.copied_with(inst),
+            EventKind::SetLocation { inst, .. } => self.lives.get(&inst).and_then(|life| life.clone_of),
+            EventKind::Clone { old, .. } => Some(old),
             _ => None,
         };
+        let copied_with = copied_with.map(|old| self.location_of(old));
         let life = self.lives.entry(kind.inst()).or_default();
         match kind {
             EventKind::Create { .. } => life.created = Some(stack),
@@ -179,28 +228,56 @@ impl<'r, 'a> Reader<'r, 'a> {
                 life.clone_of = Some(old);
                 // Copying a location is no update.
                 life.updates = Updates::default();
+                life.loc = copied_with.unwrap_or(LocId::NONE);
             }
-            EventKind::Insert { block, before, .. } => {
-                life.placed.get_or_insert((Placed { block, before }, when));
+            EventKind::Insert { block, .. } => {
+                life.placed.get_or_insert((block, when));
                 life.moved = Some(stack);
+                self.filled(block, None);
             }
             EventKind::Remove { inst, block } => {
                 self.removed.entry(block).or_default().push(Removal { inst, when, to: None });
             }
             EventKind::Move { inst, from, to } => {
                 life.moved = Some(stack);
+                self.filled(to, Some(from));
                 if from != to {
                     self.removed.entry(from).or_default().push(Removal { inst, when, to: Some(to) });
                 }
             }
-            EventKind::SetLocation { loc, .. } if loc == LocId::NONE => life.updates.dropped = true,
-            EventKind::SetLocation { loc, .. } => life.updates.set |= copied_with != Some(loc),
+            EventKind::SetLocation { loc, .. } => {
+                life.loc = loc;
+                life.updates.dropped |= loc == LocId::NONE;
+                life.updates.set |= loc.is_some() && copied_with != Some(loc);
+            }
             EventKind::MergeLocation { .. } => life.updates.merged = true,
             EventKind::DropLocation { .. } | EventKind::UpdateAfterHoist { .. } => {
                 life.updates.dropped = true
             }
             EventKind::Replace { .. } | EventKind::Erase { .. } => {}
         }
+    }
+
+    fn filled(&mut self, block: BlockId, from: Option<BlockId>) {
+        if self.changes.index_before(block).is_none() {
+            self.filled_from.entry(block).or_insert(from);
+        }
+    }
+
+    /// A new block whose first instructions came from an older one is the rest of that one: that is how
+    /// `splitBasicBlock` fills it, and what is put there later does not change it.
+    fn splits(&self) -> FxHashMap<BlockId, BlockId> {
+        let root = |mut block: BlockId| {
+            for _ in 0..MAX_CHAIN {
+                match self.filled_from.get(&block) {
+                    None => return Some(block),
+                    Some(from) => block = (*from)?,
+                }
+            }
+            None
+        };
+        let blocks = self.filled_from.keys().filter_map(|block| Some((*block, root(*block)?)));
+        blocks.collect()
     }
 
     /// An instruction that dies without having been taken out of its block first.
@@ -212,9 +289,12 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    fn copied_with(&self, inst: InstId) -> Option<LocId> {
-        let old = self.lives.get(&inst)?.clone_of?;
-        Some(self.changes.inst_before(self.changes.before(old)?).loc)
+    /// The location of an instruction when the run began, or that it has by now if it is younger.
+    fn location_of(&self, inst: InstId) -> LocId {
+        match self.changes.before(inst) {
+            Some(at) => self.changes.inst_before(at).loc,
+            None => self.lives.get(&inst).map_or(LocId::NONE, |life| life.loc),
+        }
     }
 
     fn destination(
@@ -235,11 +315,13 @@ impl<'r, 'a> Reader<'r, 'a> {
         };
         let unseen = Life::default();
         let life = life.unwrap_or(&unseen);
-        let mut sources = Sources { reader: self, found: Vec::new(), steps: 0 };
+        let mut sources = Sources { reader: self, found: Vec::new(), passage: Passage::Kept, steps: 0 };
         sources.of(inst.id, 0)?;
         if inst.flags.has(InstFlags::TERMINATOR) && origin == Origin::Created {
-            sources.of_terminator(inst.id, block)?;
+            // It may have been moved since; what it replaced was where it was put first.
+            sources.of_terminator(inst.id, life.placed.map_or(block, |(block, _)| block))?;
         }
+        let passage = sources.passage;
         let mut sources = sources.found;
         sources.sort_by_key(|s| s.link);
         let site = match origin {
@@ -253,37 +335,55 @@ impl<'r, 'a> Reader<'r, 'a> {
             site: site.unwrap_or(StackId(0)),
             sources,
             updates: life.updates,
-            placed: life.placed.map(|(placed, _)| placed),
+            passage,
         }))
     }
 
-    /// Blocks that were copied whole into new blocks: the terminator was, or everything else was.
-    ///
-    /// A single instruction is not enough for the latter, since that is what hoisting by copy looks like.
+    /// True unless only some uses were taken over and the other one lives on: then the new one stands
+    /// beside it, as the PHIs of SSA repair do.
+    fn stands_for(&self, replaced: &Replaced) -> bool {
+        replaced.all || self.changes.after(replaced.old).is_none()
+    }
+
+    /// What a location meets in a temporary, given what it meets later.
+    fn passage(&self, life: &Life, later: Passage) -> Passage {
+        match life.created {
+            _ if is_real(self.locations, life.loc) => Passage::Kept,
+            Some(site) if !life.loc.is_some() && !life.updates.dropped && life.clone_of.is_none() => {
+                if later == Passage::Dropped { later } else { Passage::Lost(site) }
+            }
+            _ => Passage::Dropped,
+        }
+    }
+
+    /// Blocks that were copied into new blocks: their terminator was, or several instructions were. One
+    /// alone is not enough, since that is what hoisting by copy looks like.
     fn copies(&self) -> Vec<(BlockId, BlockId)> {
         let mut copied: FxHashMap<(u32, BlockId), (u32, bool)> = FxHashMap::default();
         for life in self.lives.values() {
-            let (Some(old), Some((placed, _))) = (life.clone_of, life.placed) else { continue };
+            let (Some(old), Some((block, _))) = (life.clone_of, life.placed) else { continue };
             let Some(root) = self.root(old) else { continue };
-            if self.changes.index_before(placed.block).is_none() {
-                let flags = self.changes.inst_before(root).flags;
-                let entry = copied.entry((root.block, placed.block)).or_default();
-                entry.0 += u32::from(!flags.has(InstFlags::PHI) && !flags.has(InstFlags::TERMINATOR));
-                entry.1 |= flags.has(InstFlags::TERMINATOR);
+            if self.changes.index_before(block).is_none() {
+                let entry = copied.entry((root.block, block)).or_default();
+                entry.0 += 1;
+                entry.1 |= self.changes.inst_before(root).flags.has(InstFlags::TERMINATOR);
             }
         }
-        let whole = |block: u32, count: u32| {
-            let insts = &self.changes.block_before(block).insts;
-            let plain = insts.iter().filter(|i| !i.flags.has(InstFlags::PHI)).count().saturating_sub(1);
-            count >= 2 && count as usize >= plain
-        };
-        let copied = copied.into_iter().filter(|((block, _), (count, end))| *end || whole(*block, *count));
+        let copied = copied.into_iter().filter(|(_, (count, end))| *end || *count > 1);
         copied.map(|((block, into), _)| (self.changes.block_before(block).id, into)).collect()
     }
 
     fn replaced_by(&self) -> FxHashMap<InstId, InstId> {
-        let pairs = self.lives.iter().flat_map(|(new, life)| life.replaces.iter().map(|old| (*old, *new)));
-        pairs.collect()
+        let pairs = self.lives.iter().flat_map(|(new, life)| life.replaces.iter().map(|r| (r, *new)));
+        pairs.filter(|(replaced, _)| self.stands_for(replaced)).map(|(r, new)| (r.old, new)).collect()
+    }
+
+    fn replaced(&self) -> FxHashMap<InstId, InstId> {
+        let in_p = |life: &Life| {
+            let mut olds = life.replaces.iter().filter(|r| self.stands_for(r)).map(|r| r.old);
+            olds.find(|old| self.changes.before(*old).is_some())
+        };
+        self.lives.iter().filter_map(|(new, life)| Some((*new, in_p(life)?))).collect()
     }
 
     /// The instruction of P that a chain of copies began with.
@@ -316,10 +416,10 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn is_terminator(&self, inst: InstId) -> bool {
         match self.root(inst) {
             Some(at) => self.changes.inst_before(at).flags.has(InstFlags::TERMINATOR),
-            // A temporary of unknown kind that was put at the end of its block.
-            None => self.lives.get(&inst).is_some_and(|life| {
-                life.created.is_some() && life.placed.is_some_and(|(placed, _)| placed.before.is_none())
-            }),
+            // A temporary of unknown kind. If it was no terminator, it leads nowhere or to what it replaced.
+            None => {
+                self.lives.get(&inst).is_some_and(|life| life.created.is_some() && life.replaces.is_empty())
+            }
         }
     }
 }
@@ -328,6 +428,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 struct Sources<'s, 'r, 'a> {
     reader: &'s Reader<'r, 'a>,
     found: Vec<Source>,
+    passage: Passage,
     steps: usize,
 }
 
@@ -340,9 +441,11 @@ impl Sources<'_, '_, '_> {
         if let Some(old) = life.clone_of {
             self.follow(old, Link::Clone, depth)?;
         }
-        for &old in &life.replaces {
+        for replaced in &life.replaces {
             // What is replaced may be anything that was there for a moment; it need not lead to P.
-            let _ = self.follow(old, Link::Replace, depth);
+            if self.reader.stands_for(replaced) {
+                let _ = self.follow(replaced.old, Link::Replace, depth);
+            }
         }
         Ok(())
     }
@@ -356,6 +459,7 @@ impl Sources<'_, '_, '_> {
             if self.found.len() > count {
                 return Ok(());
             }
+            // A temporary without a source of its own took the place of the one before it.
             inst = old;
         }
         Ok(())
@@ -371,11 +475,12 @@ impl Sources<'_, '_, '_> {
         if depth >= MAX_CHAIN || self.steps > MAX_REPLACED * 4 {
             return Ok(());
         }
+        self.passage = self.reader.passage(life, self.passage);
         if let Some(old) = life.clone_of {
             self.follow(old, link, depth + 1)?;
         }
-        for &old in &life.replaces {
-            let _ = self.follow(old, link.max(Link::Replace), depth + 1);
+        for replaced in &life.replaces {
+            let _ = self.follow(replaced.old, link.max(Link::Replace), depth + 1);
         }
         Ok(())
     }

@@ -1,259 +1,261 @@
-//! The location sets of the paper (Definition 3.3) and their comparison, many at a time.
+//! The location sets of the paper, compared where they can differ.
 //!
-//! The set of a block is the union of the locations of all blocks on paths through it. A [`Query`] asks
-//! which locations are in the set of a block of P' and in the set of none of some blocks of P. A
-//! location with line 0 is in no set: it misleads nobody.
+//! The set of a block (Definition 3.3) is the union of the locations of all blocks on paths through it,
+//! and what matters is which locations are in the set of a destination and in that of no source. Almost
+//! all of a function is in both. Let c be the last block before the destination that every way to it
+//! passes in P' and that every way to the sources passes in P, and p likewise the first block after it.
+//! Whatever is before c or after p is on paths of both. So the search stays between c and p: its cost is
+//! the size of the difference and not of the function, which keeps a run with thousands of destinations
+//! linear.
 //!
-//! One query is two searches. Where there are many, all sets are computed at once as bits over a slice
-//! of the locations at a time, which costs as much as a few dozen searches and bounds the memory. Both
-//! ways give the same answer; [`answer`] picks the cheaper.
+//! A location of a block between c and p is extra if no block that had it in P is on a path through a
+//! source. One that may have been outside of c and p counts as known without a further look, which errs towards
+//! silence. The tests compare with the definition: what is found here is extra there.
+//!
+//! A location with line 0 is in no set: it misleads nobody.
 
-use std::collections::HashMap;
-
-use metaloc_record::{Inst, LocId, LocationTable, Snapshot};
-use rustc_hash::FxBuildHasher;
+use metaloc_record::{LocId, LocationTable};
 
 use crate::cfg::dag::Visited;
-use crate::cfg::graph::Rows;
-use crate::cfg::{Dag, NONE};
+use crate::cfg::{Dag, Dominators, NONE};
 
-/// Bits of one row of the table of sets: 2,048 locations at a time, 256 bytes for each node.
-const WORDS: usize = 32;
-
-/// A graph and the locations of its blocks.
-#[derive(Debug, Clone, Copy)]
-pub struct Side<'a> {
-    /// Which blocks are on a path with which.
-    pub dag: &'a Dag,
-    /// The locations of each block.
-    pub locations: &'a BlockLocations,
-}
-
-/// The distinct locations of each block, without those of line 0.
-#[derive(Debug, Clone, Default)]
-pub struct BlockLocations(Rows);
-
-impl BlockLocations {
-    /// The locations of a snapshot's blocks, of instructions that `counts` (given the index of the block).
-    pub fn new(
-        snapshot: &Snapshot,
-        table: &LocationTable,
-        counts: impl Fn(usize, &Inst) -> bool,
-    ) -> BlockLocations {
-        let mut rows = Rows::with_capacity(snapshot.blocks.len(), snapshot.blocks.len() * 4);
-        let mut row: Vec<u32> = Vec::new();
-        for (index, block) in snapshot.blocks.iter().enumerate() {
-            row.clear();
-            let mut last = LocId::NONE;
-            for inst in &block.insts {
-                // Neighbours mostly share a location; the rest is sorted out below.
-                if inst.loc != last && inst.loc.is_some() && counts(index, inst) && is_real(table, inst.loc) {
-                    row.push(inst.loc.0);
-                    last = inst.loc;
-                }
-            }
-            row.sort_unstable();
-            row.dedup();
-            rows.push(row.iter().copied());
-        }
-        BlockLocations(rows)
-    }
-
-    /// The locations of a block, sorted.
-    pub fn of(&self, block: usize) -> &[u32] {
-        self.0.row(block)
-    }
-
-    fn of_node<'a>(&'a self, dag: &'a Dag, node: usize) -> impl Iterator<Item = u32> + 'a {
-        dag.blocks(node).iter().flat_map(|block| self.of(*block as usize).iter().copied())
-    }
-}
+/// More extra locations than these prove nothing more.
+const MAX_EXTRA: usize = 16;
 
 /// True for a location with a line: one that could mislead.
 pub fn is_real(table: &LocationTable, loc: LocId) -> bool {
     table.get(loc).is_some_and(|l| l.line != 0)
 }
 
-/// "Which locations on paths through `destination` are on no path through any of `sources`?"
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Query {
-    /// Index of a block of P'.
-    pub destination: u32,
-    /// Indices of blocks of P, sorted.
-    pub sources: Vec<u32>,
+/// A graph of paths with its dominators.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// Which blocks are on a path with which.
+    pub dag: &'a Dag,
+    /// Which have to be.
+    pub dominators: &'a Dominators,
 }
 
-/// Answers queries, each with its extra locations, sorted. Equal queries are computed once.
-pub fn answer(
-    after: Side<'_>,
-    before: Side<'_>,
-    queries: &[Query],
-    scratch: &mut Scratch,
-) -> Vec<Vec<LocId>> {
-    let mut distinct: Vec<&Query> = Vec::new();
-    let mut number: HashMap<&Query, u32, FxBuildHasher> = HashMap::default();
-    let which: Vec<u32> = queries
-        .iter()
-        .map(|query| {
-            *number.entry(query).or_insert_with(|| {
-                distinct.push(query);
-                distinct.len() as u32 - 1
-            })
-        })
-        .collect();
-    let answers = if searches_are_cheaper(after, before, distinct.len()) {
-        distinct.iter().map(|query| by_search(after, before, query, scratch)).collect()
-    } else {
-        by_bits(after, before, &distinct)
-    };
-    which.iter().map(|n| answers[*n as usize].clone()).collect()
-}
-
-/// Costs in steps of a search. The loops over words do about eight of them in the time of one such step.
-fn searches_are_cheaper(after: Side<'_>, before: Side<'_>, queries: usize) -> bool {
-    let graph = |side: Side<'_>| side.dag.len() + side.dag.edges();
-    let search = graph(after) + graph(before) + after.locations.0.items() + before.locations.0.items();
-    let slices = after.locations.0.items().div_ceil(WORDS * 64).max(1);
-    let bits = 2 * slices * (graph(after) + graph(before)) * WORDS / 8;
-    queries.saturating_mul(search) <= bits
+/// What the comparison asks about blocks and their locations. Blocks are indices into P or P'.
+pub trait Blocks {
+    /// The block of P that a block of P' was.
+    fn before(&self, block: u32) -> Option<u32>;
+    /// Calls with each location of a block of P' that counts.
+    fn locations(&self, block: u32, each: &mut dyn FnMut(LocId));
+    /// The blocks of P that had a location.
+    fn with(&self, loc: LocId) -> &[u32];
 }
 
 /// Buffers that are used again from query to query and from run to run.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    visited: Visited,
+    region: Visited,
     known: Visited,
+    queue: Vec<u32>,
     nodes: Vec<u32>,
 }
 
-/// The definition, for one query.
-fn by_search(after: Side<'_>, before: Side<'_>, query: &Query, scratch: &mut Scratch) -> Vec<LocId> {
-    let Scratch { visited, known, nodes } = scratch;
-    let largest = |side: Side<'_>| side.locations.0.max().map_or(0, |loc| loc as usize + 1);
-    known.reset(largest(after).max(largest(before)));
-    for &source in &query.sources {
-        if let Some(node) = before.dag.node(source as usize) {
-            nodes.clear();
-            before.dag.reach(node, visited, nodes);
-            for &node in nodes.iter() {
-                before.locations.of_node(before.dag, node as usize).for_each(|loc| {
-                    known.insert(loc as usize);
-                });
-            }
+/// Locations on paths through a block of P' that are on no path through any of some blocks of P: up to
+/// sixteen of them, sorted.
+pub fn extra(
+    after: Side<'_>,
+    before: Side<'_>,
+    destination: u32,
+    sources: &[u32],
+    blocks: &impl Blocks,
+    scratch: &mut Scratch,
+) -> Vec<LocId> {
+    let sources: Vec<usize> = sources.iter().filter_map(|s| before.dag.node(*s as usize)).collect();
+    let Some(through) = after.dag.node(destination as usize).filter(|_| !sources.is_empty()) else {
+        return Vec::new();
+    };
+    let limits = Limits::new(after, before, through, &sources, blocks);
+    let Scratch { region, known, queue, nodes } = scratch;
+    known.reset(before.dag.len());
+    for forwards in [true, false] {
+        let stop = if forwards { limits.below } else { limits.above }.map(|l| l.1);
+        nodes.clear();
+        region.reset(before.dag.len());
+        for &source in &sources {
+            walk(before.dag, source, forwards, stop, region, queue, nodes);
+        }
+        nodes.iter().for_each(|node| {
+            known.insert(*node as usize);
+        });
+    }
+    nodes.clear();
+    for forwards in [true, false] {
+        let stop = if forwards { limits.below } else { limits.above }.map(|l| l.0);
+        region.reset(after.dag.len());
+        if stop != Some(through) {
+            walk(after.dag, through, forwards, stop, region, queue, nodes);
         }
     }
+    let is_known = |block: u32| {
+        before
+            .dag
+            .node(block as usize)
+            .is_some_and(|node| known.contains(node) || limits.is_outside(before, node))
+    };
     let mut extra = Vec::new();
-    if let Some(node) = after.dag.node(query.destination as usize) {
-        nodes.clear();
-        after.dag.reach(node, visited, nodes);
-        for &node in nodes.iter() {
-            let new = after.locations.of_node(after.dag, node as usize);
-            extra.extend(new.filter(|loc| known.insert(*loc as usize)).map(LocId));
+    for &node in nodes.iter() {
+        if limits.is_limit(node as usize) {
+            continue;
+        }
+        for &block in after.dag.blocks(node as usize) {
+            blocks.locations(block, &mut |loc| {
+                if extra.len() < MAX_EXTRA
+                    && !extra.contains(&loc)
+                    && !blocks.with(loc).iter().any(|b| is_known(*b))
+                {
+                    extra.push(loc);
+                }
+            });
         }
     }
     extra.sort_unstable();
     extra
 }
 
-/// All queries at once, a slice of the locations of P' at a time.
-fn by_bits(after: Side<'_>, before: Side<'_>, queries: &[&Query]) -> Vec<Vec<LocId>> {
-    let mut universe: Vec<u32> =
-        (0..after.locations.0.rows()).flat_map(|b| after.locations.of(b)).copied().collect();
-    universe.sort_unstable();
-    universe.dedup();
-    let mut extra: Vec<Vec<LocId>> = vec![Vec::new(); queries.len()];
-    let mut table: Vec<[u64; WORDS]> = Vec::new();
-    for slice in universe.chunks(WORDS * 64) {
-        let mut found = vec![[0u64; WORDS]; queries.len()];
-        let mut known = vec![[0u64; WORDS]; queries.len()];
-        for forwards in [true, false] {
-            fill(after, slice, forwards, &mut table);
-            for (query, found) in queries.iter().zip(&mut found) {
-                add(after.dag, query.destination, &table, found);
-            }
-            fill(before, slice, forwards, &mut table);
-            for (query, known) in queries.iter().zip(&mut known) {
-                query.sources.iter().for_each(|source| add(before.dag, *source, &table, known));
-            }
-        }
-        for ((found, known), extra) in found.iter().zip(&known).zip(&mut extra) {
-            for (word, (found, known)) in found.iter().zip(known).enumerate() {
-                let mut left = found & !known;
-                while left != 0 {
-                    extra.push(LocId(slice[word * 64 + left.trailing_zeros() as usize]));
-                    left &= left - 1;
+/// Nodes that destination and sources have in common on all their paths: (in P', in P).
+struct Limits {
+    above: Option<(usize, usize)>,
+    below: Option<(usize, usize)>,
+}
+
+impl Limits {
+    fn new(
+        after: Side<'_>,
+        before: Side<'_>,
+        through: usize,
+        sources: &[usize],
+        blocks: &impl Blocks,
+    ) -> Limits {
+        let was = |node: usize| {
+            let block = after.dag.blocks(node).first()?;
+            before.dag.node(blocks.before(*block)? as usize)
+        };
+        let first = |step: &dyn Fn(usize) -> Option<usize>, common: &dyn Fn(usize) -> bool| {
+            let mut at = Some(through);
+            while let Some(node) = at {
+                if let Some(old) = was(node).filter(|old| common(*old)) {
+                    return Some((node, old));
                 }
+                at = step(node);
             }
+            None
+        };
+        let dominators = before.dominators;
+        Limits {
+            above: first(&|node| after.dominators.above(node), &|old| {
+                sources.iter().all(|s| dominators.dominates(old, *s))
+            }),
+            below: first(&|node| after.dominators.below(node), &|old| {
+                sources.iter().all(|s| dominators.is_passed_after(old, *s))
+            }),
         }
     }
-    extra
-}
 
-/// For each node the locations of the slice in all nodes that reach it, or that it reaches.
-fn fill(side: Side<'_>, slice: &[u32], forwards: bool, table: &mut Vec<[u64; WORDS]>) {
-    table.clear();
-    table.resize(side.dag.len(), [0; WORDS]);
-    let (first, last) = (slice[0], slice[slice.len() - 1]);
-    let order = side.dag.order();
-    for step in 0..order.len() {
-        let node = order[if forwards { step } else { order.len() - 1 - step }] as usize;
-        let comes_from = if forwards { side.dag.predecessors(node) } else { side.dag.successors(node) };
-        let mut bits = [0u64; WORDS];
-        for &from in comes_from {
-            for (word, more) in bits.iter_mut().zip(&table[from as usize]) {
-                *word |= more;
-            }
-        }
-        for &block in side.dag.blocks(node) {
-            let row = side.locations.of(block as usize);
-            let row = &row[row.partition_point(|loc| *loc < first)..row.partition_point(|loc| *loc <= last)];
-            for bit in row.iter().filter_map(|loc| slice.binary_search(loc).ok()) {
-                bits[bit / 64] |= 1 << (bit % 64);
-            }
-        }
-        table[node] = bits;
+    fn is_limit(&self, node: usize) -> bool {
+        [self.above, self.below].into_iter().flatten().any(|l| l.0 == node)
+    }
+
+    /// True if a node of P may be before or after both limits. If it is related to a source without being
+    /// found between the limits, the way leads past one of them, and then it comes before or after that
+    /// one in topological order.
+    fn is_outside(&self, before: Side<'_>, node: usize) -> bool {
+        let at = |node| before.dag.position(node);
+        self.above.is_some_and(|l| at(node) < at(l.1) && !before.dominators.dominates(l.1, node))
+            || self.below.is_some_and(|l| at(node) > at(l.1) && !before.dominators.is_passed_after(l.1, node))
     }
 }
 
-fn add(dag: &Dag, block: u32, table: &[[u64; WORDS]], into: &mut [u64; WORDS]) {
-    if let Some(node) = dag.node(block as usize) {
-        for (word, more) in into.iter_mut().zip(&table[node]) {
-            *word |= more;
+/// Adds what is reachable from a node without going past `stop`.
+fn walk(
+    dag: &Dag,
+    start: usize,
+    forwards: bool,
+    stop: Option<usize>,
+    visited: &mut Visited,
+    queue: &mut Vec<u32>,
+    found: &mut Vec<u32>,
+) {
+    queue.clear();
+    if visited.insert(start) {
+        queue.push(start as u32);
+    }
+    while let Some(node) = queue.pop() {
+        found.push(node);
+        if stop == Some(node as usize) {
+            continue;
         }
+        let next = if forwards { dag.successors(node as usize) } else { dag.predecessors(node as usize) };
+        queue.extend(next.iter().copied().filter(|n| visited.insert(*n as usize)));
     }
 }
 
-/// A path from the entry of P' through the destination to the first block on a path through it that has
-/// the location (or from there through the destination), as block indices.
-pub fn path_to(after: Side<'_>, destination: usize, loc: LocId, scratch: &mut Scratch) -> Vec<u32> {
-    let has = |node: u32| after.locations.of_node(after.dag, node as usize).any(|l| l == loc.0);
-    let Some(through) = after.dag.node(destination) else {
+/// True if a path through a node passes none of some nodes. The search ends where none of them is left
+/// ahead in topological order, so it is short if they are near.
+pub fn can_avoid(dag: &Dag, through: usize, by: &[usize], scratch: &mut Scratch) -> bool {
+    let positions = by.iter().map(|node| dag.position(*node));
+    let (Some(first), Some(last)) = (positions.clone().min(), positions.max()) else {
+        return true;
+    };
+    let Scratch { region, known, queue, .. } = scratch;
+    known.reset(dag.len());
+    by.iter().for_each(|node| {
+        known.insert(*node);
+    });
+    let mut escapes = |forwards: bool| {
+        region.reset(dag.len());
+        region.insert(through);
+        queue.clear();
+        queue.push(through as u32);
+        while let Some(node) = queue.pop() {
+            let node = node as usize;
+            if known.contains(node) {
+                continue;
+            }
+            let next = if forwards { dag.successors(node) } else { dag.predecessors(node) };
+            let past = if forwards { dag.position(node) > last } else { dag.position(node) < first };
+            if past || next.is_empty() {
+                return true;
+            }
+            queue.extend(next.iter().copied().filter(|n| region.insert(*n as usize)));
+        }
+        false
+    };
+    escapes(true) && escapes(false)
+}
+
+/// A path from the entry of P' through the destination and a block that has the location, up to the later
+/// of the two, as block indices.
+pub fn path_to(dag: &Dag, destination: u32, has: impl Fn(u32) -> bool) -> Vec<u32> {
+    let Some(through) = dag.node(destination as usize) else {
         return Vec::new();
     };
-    let Scratch { visited, nodes, .. } = scratch;
-    nodes.clear();
-    after.dag.reach(through, visited, nodes);
-    let Some(&other) = nodes.iter().find(|node| has(**node)) else {
+    let mut nodes = Vec::new();
+    dag.reach(through, &mut Visited::default(), &mut nodes);
+    let there = nodes.iter().find(|node| dag.blocks(**node as usize).iter().any(|b| has(*b)));
+    let Some(&other) = there else {
         return Vec::new();
     };
     let free = |_: usize| false;
     let join = |first: usize, second: usize| {
-        let mut path = after.dag.route(0, first, free)?;
-        path.extend(after.dag.route(first, second, free)?.into_iter().skip(1));
+        let mut path = dag.route(0, first, free)?;
+        path.extend(dag.route(first, second, free)?.into_iter().skip(1));
         Some(path)
     };
     let path = join(through, other as usize).or_else(|| join(other as usize, through)).unwrap_or_default();
-    path.into_iter().filter_map(|node| after.dag.blocks(node as usize).first().copied()).collect()
+    path.into_iter().filter_map(|node| dag.blocks(node as usize).first().copied()).collect()
 }
 
-/// True if a path through `through` passes no block of `by`; then that path, as block indices.
-pub fn path_without(dag: &Dag, through: usize, by: &[u32]) -> Option<Vec<u32>> {
-    let through = dag.node(through)?;
+/// A path through a block that passes none of some others, from the entry to an end, as block indices.
+pub fn path_without(dag: &Dag, through: u32, by: &[u32]) -> Option<Vec<u32>> {
+    let through = dag.node(through as usize)?;
     let mut avoided = vec![false; dag.len()];
-    for block in by {
-        if let Some(node) = dag.node(*block as usize) {
-            avoided[node] = true;
-        }
+    for node in by.iter().filter_map(|block| dag.node(*block as usize)) {
+        avoided[node] = true;
     }
     let mut path = dag.route(0, through, |node| avoided[node])?;
     path.extend(to_an_end(dag, through, &avoided)?.into_iter().skip(1));
@@ -288,103 +290,146 @@ fn to_an_end(dag: &Dag, from: usize, avoided: &[bool]) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfg::walks::{blocks_by_walks, edges_strategy, graph};
+    use crate::cfg::walks::{blocks_by_walks, edges_strategy, graph, structured_edges};
     use crate::cfg::{Graph, Loops};
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
-    /// A function with block-wise locations, as the tests need it.
+    /// P and P' over the same block numbers, with the locations of the blocks.
     #[derive(Debug, Clone)]
-    struct Function {
-        graph: Graph,
-        locations: Vec<Vec<u32>>,
+    struct Pair {
+        before: Graph,
+        after: Graph,
+        before_locs: Vec<Vec<u32>>,
+        after_locs: Vec<Vec<u32>>,
+        with: BTreeMap<u32, Vec<u32>>,
     }
 
-    impl Function {
-        fn rows(&self) -> BlockLocations {
-            let mut rows = Rows::default();
-            for row in &self.locations {
-                rows.push(row.iter().copied().collect::<BTreeSet<_>>());
+    impl Blocks for Pair {
+        fn before(&self, block: u32) -> Option<u32> {
+            Some(block).filter(|b| (*b as usize) < self.before.len())
+        }
+
+        fn locations(&self, block: u32, each: &mut dyn FnMut(LocId)) {
+            self.after_locs[block as usize].iter().for_each(|loc| each(LocId(*loc)));
+        }
+
+        fn with(&self, loc: LocId) -> &[u32] {
+            self.with.get(&loc.0).map_or(&[], Vec::as_slice)
+        }
+    }
+
+    impl Pair {
+        /// The definition, over enumerated walks.
+        fn extra(&self, destination: u32, source: u32) -> BTreeSet<LocId> {
+            let set = |graph: &Graph, locs: &[Vec<u32>], block: u32| -> BTreeSet<u32> {
+                let on_walks = &blocks_by_walks(graph)[block as usize];
+                on_walks.iter().flat_map(|b| locs[*b].iter().copied()).collect()
+            };
+            let known = set(&self.before, &self.before_locs, source);
+            set(&self.after, &self.after_locs, destination).difference(&known).map(|l| LocId(*l)).collect()
+        }
+    }
+
+    fn locations(blocks: usize) -> impl Strategy<Value = Vec<Vec<u32>>> {
+        prop::collection::vec(prop::collection::vec(1..12u32, 0..3), blocks)
+    }
+
+    fn build(
+        before: &[Vec<u32>],
+        after: &[Vec<u32>],
+        before_locs: Vec<Vec<u32>>,
+        after_locs: Vec<Vec<u32>>,
+    ) -> Pair {
+        let graph = |edges: &[Vec<u32>]| graph(&edges.iter().map(|e| e.as_slice()).collect::<Vec<_>>());
+        let mut with: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (block, locs) in before_locs.iter().enumerate() {
+            for loc in locs.iter().copied().collect::<BTreeSet<_>>() {
+                with.entry(loc).or_default().push(block as u32);
             }
-            BlockLocations(rows)
         }
-
-        fn dag(&self) -> Dag {
-            Dag::paths(&self.graph, &Loops::new(&self.graph))
-        }
-
-        /// Definition 3.3 over enumerated walks.
-        fn set(&self, block: u32) -> BTreeSet<u32> {
-            let on_walks = &blocks_by_walks(&self.graph)[block as usize];
-            on_walks.iter().flat_map(|b| self.locations[*b].iter().copied()).collect()
-        }
+        Pair { before: graph(before), after: graph(after), before_locs, after_locs, with }
     }
 
-    fn function(max_loc: u32) -> impl Strategy<Value = Function> {
-        edges_strategy(8).prop_flat_map(move |edges| {
-            let locations = prop::collection::vec(prop::collection::vec(1..max_loc, 0..4), edges.len());
-            locations.prop_map(move |locations| Function {
-                graph: graph(&edges.iter().map(|e| e.as_slice()).collect::<Vec<_>>()),
-                locations,
-            })
+    fn changed_pair() -> impl Strategy<Value = Pair> {
+        (edges_strategy(8), edges_strategy(8)).prop_flat_map(|(before, after)| {
+            (locations(before.len()), locations(after.len()))
+                .prop_map(move |(b, a)| build(&before, &after, b, a))
         })
     }
 
+    /// The same edges, and locations of which each is in one block only.
+    fn same_pair() -> impl Strategy<Value = Pair> {
+        prop_oneof![edges_strategy(8).boxed(), structured_edges().boxed()].prop_map(|edges| {
+            let locs: Vec<Vec<u32>> = (0..edges.len() as u32).map(|b| vec![b + 1]).collect();
+            build(&edges, &edges, locs.clone(), locs)
+        })
+    }
+
+    fn found(pair: &Pair, destination: u32, source: u32) -> Vec<LocId> {
+        let (before, after) = (
+            Dag::paths(&pair.before, &Loops::new(&pair.before)),
+            Dag::paths(&pair.after, &Loops::new(&pair.after)),
+        );
+        let (below, above) = (Dominators::new(&before), Dominators::new(&after));
+        let before = Side { dag: &before, dominators: &below };
+        let after = Side { dag: &after, dominators: &above };
+        extra(after, before, destination, &[source], pair, &mut Scratch::default())
+    }
+
     proptest! {
-        /// Searches, bits and the definition agree. Locations up to 5,000 make several slices.
+        /// Whatever changed, nothing is called extra that the definition does not call so.
         #[test]
-        fn both_ways_give_what_the_definition_says(
-            after in function(5000), before in function(5000), shared in prop::bool::ANY,
-            picks in prop::collection::vec((0..8u32, prop::collection::vec(0..8u32, 1..3)), 1..6),
-        ) {
-            let before = if shared { after.clone() } else { before };
-            let (rows, dag) = (after.rows(), after.dag());
-            let (rows_before, dag_before) = (before.rows(), before.dag());
-            let sides = (Side { dag: &dag, locations: &rows }, Side { dag: &dag_before, locations: &rows_before });
-            let queries: Vec<Query> = picks.into_iter().map(|(destination, sources)| Query {
-                destination: destination % after.graph.len() as u32,
-                sources: sources.into_iter().map(|s| s % before.graph.len() as u32).collect::<BTreeSet<_>>()
-                    .into_iter().collect(),
-            }).collect();
-            let expected: Vec<Vec<LocId>> = queries.iter().map(|q| {
-                let known: BTreeSet<u32> = q.sources.iter().flat_map(|s| before.set(*s)).collect();
-                after.set(q.destination).difference(&known).map(|l| LocId(*l)).collect()
-            }).collect();
-            let mut scratch = Scratch::default();
-            let refs: Vec<&Query> = queries.iter().collect();
-            prop_assert_eq!(&by_bits(sides.0, sides.1, &refs), &expected);
-            prop_assert_eq!(&answer(sides.0, sides.1, &queries, &mut scratch), &expected);
-            for (query, expected) in queries.iter().zip(&expected) {
-                prop_assert_eq!(&by_search(sides.0, sides.1, query, &mut scratch), expected);
-                if let Some(first) = expected.first() {
-                    let path = path_to(sides.0, query.destination as usize, *first, &mut scratch);
-                    prop_assert!(path.contains(&query.destination));
-                    prop_assert!(path.iter().any(|b| after.locations[*b as usize].contains(&first.0)));
-                    prop_assert_eq!(path[0], 0);
-                }
+        fn what_is_found_is_extra_by_the_definition(pair in changed_pair(), d in 0..8u32, s in 0..8u32) {
+            let (d, s) = (d % pair.after.len() as u32, s % pair.before.len() as u32);
+            let expected = pair.extra(d, s);
+            if blocks_by_walks(&pair.before)[s as usize].is_empty() {
+                prop_assert!(found(&pair, d, s).is_empty());
+            }
+            for loc in found(&pair, d, s) {
+                prop_assert!(expected.contains(&loc), "{:?} not in {:?}", loc, expected);
+            }
+        }
+
+        /// Where edges did not change, nothing is missed either.
+        #[test]
+        fn nothing_is_missed_where_paths_correspond(pair in same_pair(), d in 0..16u32, s in 0..16u32) {
+            let (d, s) = (d % pair.after.len() as u32, s % pair.before.len() as u32);
+            if !blocks_by_walks(&pair.before)[s as usize].is_empty() {
+                let expected: Vec<LocId> = pair.extra(d, s).into_iter().collect();
+                prop_assert_eq!(found(&pair, d, s), expected);
+            }
+        }
+
+        #[test]
+        fn avoiding_is_finding_a_path_without(pair in same_pair(), d in 0..16u32, by in prop::collection::vec(0..16u32, 1..3)) {
+            let count = pair.before.len() as u32;
+            let dag = Dag::paths(&pair.before, &Loops::new(&pair.before));
+            let by: Vec<u32> = by.into_iter().map(|b| b % count).collect();
+            if let Some(through) = dag.node((d % count) as usize) {
+                let nodes: Vec<usize> = by.iter().filter_map(|b| dag.node(*b as usize)).collect();
+                let path = path_without(&dag, d % count, &by);
+                prop_assert_eq!(can_avoid(&dag, through, &nodes, &mut Scratch::default()), path.is_some());
             }
         }
     }
 
+    /// The side of the branch that the post-dominator of the source does not post-dominate.
     #[test]
-    fn bits_cross_the_border_of_a_slice() {
-        let count = (WORDS * 64 + 10) as u32;
-        let function = Function { graph: graph(&[&[1], &[]]), locations: vec![(1..count).collect(), vec![]] };
-        let (rows, dag) = (function.rows(), function.dag());
-        let side = Side { dag: &dag, locations: &rows };
-        let empty = BlockLocations(Rows::from_pairs(2, &[]));
-        let before = Side { dag: &dag, locations: &empty };
-        let query = Query { destination: 1, sources: vec![0] };
-        let all: Vec<LocId> = (1..count).map(LocId).collect();
-        assert_eq!(by_bits(side, before, &[&query]), [all]);
+    fn a_block_on_the_way_need_not_lead_to_the_lower_limit() {
+        let edges: Vec<Vec<u32>> = vec![vec![1], vec![3, 4], vec![1], vec![0, 2], vec![2]];
+        let locs: Vec<Vec<u32>> = (1..=5).map(|l| vec![l]).collect();
+        let pair = build(&edges, &edges, locs.clone(), locs);
+        assert_eq!(found(&pair, 2, 4), [LocId(4)]);
     }
 
     #[test]
-    fn a_path_that_passes_no_source_is_found_and_one_that_cannot_is_not() {
-        let function = graph(&[&[1, 2], &[3], &[3], &[]]);
+    fn a_path_leads_through_destination_and_location() {
+        let function = graph(&[&[1, 2], &[3], &[3], &[4], &[]]);
         let dag = Dag::paths(&function, &Loops::new(&function));
-        assert_eq!(path_without(&dag, 0, &[1]), Some(vec![0, 2, 3]));
+        assert_eq!(path_to(&dag, 2, |b| b == 3), [0, 2, 3]);
+        assert_eq!(path_to(&dag, 3, |b| b == 1), [0, 1, 3]);
+        assert_eq!(path_without(&dag, 0, &[1]), Some(vec![0, 2, 3, 4]));
         assert_eq!(path_without(&dag, 0, &[1, 2]), None);
-        assert_eq!(path_without(&dag, 1, &[1]), None);
     }
 }

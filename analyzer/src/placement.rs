@@ -10,6 +10,7 @@
 //!   the destination passes a block that had the location in P.
 //! - *Dominance.* If the edges changed, but every path through the destination passes the source's block
 //!   in P', or in P for a destination block that is older than the run (splits and merges of blocks).
+//! - *Splits.* A new block that was split off an older one is the rest of that.
 //! - *Copies.* A new block that is a copy of the source's block stands for it (unrolling, threading, ...).
 //!
 //! Where none of these decides, the sets do (Definition 3.4), with two differences from the paper:
@@ -28,7 +29,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cfg::{Dag, Dominators, Graph, Loops};
 use crate::changes::Changes;
-use crate::location_sets::{self, BlockLocations, Query, Scratch, Side, is_real};
+use crate::lineage::Lineage;
+use crate::location_sets::{self, Blocks, Scratch, Side, is_real};
 
 /// What can be said about a location on the paths through a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +49,12 @@ pub struct OffPath {
     /// Locations on paths through the destination that are on no path with the location in P. May be
     /// empty if the paths correspond and the one that lacks the location has no other of its own.
     pub extra: Vec<LocId>,
-    /// Such a path.
-    pub path: Vec<BlockId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Query {
+    destination: BlockId,
+    blocks: Vec<u32>,
 }
 
 /// One snapshot with what is derived from it when it is first asked for.
@@ -58,6 +64,7 @@ struct View {
     paths: OnceCell<Dag>,
     components: OnceCell<Dag>,
     dominators: OnceCell<Dominators>,
+    component_dominators: OnceCell<Dominators>,
 }
 
 impl View {
@@ -70,6 +77,7 @@ impl View {
             paths: OnceCell::new(),
             components: OnceCell::new(),
             dominators: OnceCell::new(),
+            component_dominators: OnceCell::new(),
         }
     }
 
@@ -77,15 +85,24 @@ impl View {
         self.paths.get_or_init(|| Dag::paths(&self.graph, &self.loops))
     }
 
-    fn components(&self) -> &Dag {
-        self.components.get_or_init(|| Dag::components(&self.graph, &self.loops))
+    fn dominators(&self) -> &Dominators {
+        self.dominators.get_or_init(|| Dominators::new(self.paths()))
+    }
+
+    fn path_side(&self) -> Side<'_> {
+        Side { dag: self.paths(), dominators: self.dominators() }
+    }
+
+    fn component_side(&self) -> Side<'_> {
+        let dag = self.components.get_or_init(|| Dag::components(&self.graph, &self.loops));
+        Side { dag, dominators: self.component_dominators.get_or_init(|| Dominators::new(dag)) }
     }
 
     /// True if every path through one block passes the other; blocks by id, both have to be here.
     fn passes(&self, through: BlockId, by: BlockId) -> bool {
         let node = |id| self.graph.index(id).and_then(|index| self.paths().node(index));
         let (Some(through), Some(by)) = (node(through), node(by)) else { return false };
-        self.dominators.get_or_init(|| Dominators::new(self.paths())).passes(through, by)
+        self.dominators().passes(through, by)
     }
 
     fn is_reachable(&self, block: BlockId) -> bool {
@@ -99,53 +116,91 @@ impl View {
     }
 }
 
+/// The blocks of P by the locations they have: two columns, sorted by location, then block.
+struct BlocksWith {
+    locations: Vec<LocId>,
+    blocks: Vec<u32>,
+}
+
+impl BlocksWith {
+    fn new(run: &PassRun<'_>) -> BlocksWith {
+        let mut pairs: Vec<(LocId, u32)> = Vec::new();
+        for (index, block) in run.before.blocks.iter().enumerate() {
+            let mut last = LocId::NONE;
+            for inst in &block.insts {
+                // Neighbours mostly share a location.
+                if inst.loc != last && is_real(run.locations, inst.loc) {
+                    last = inst.loc;
+                    pairs.push((inst.loc, index as u32));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let (locations, blocks) = pairs.into_iter().unzip();
+        BlocksWith { locations, blocks }
+    }
+
+    fn of(&self, loc: LocId) -> &[u32] {
+        let start = self.locations.partition_point(|l| *l < loc);
+        let count = self.locations[start..].iter().take_while(|l| **l == loc).count();
+        &self.blocks[start..start + count]
+    }
+}
+
 /// The two functions of a run, compared by their paths.
 pub struct Placements<'r, 'a> {
     run: PassRun<'a>,
     changes: &'r Changes<'a>,
     copies: FxHashSet<(BlockId, BlockId)>,
+    splits: &'r FxHashMap<BlockId, BlockId>,
     before: OnceCell<View>,
     after: OnceCell<View>,
-    blocks_with: OnceCell<FxHashMap<LocId, Vec<u32>>>,
-    all_before: OnceCell<BlockLocations>,
-    anchors: OnceCell<BlockLocations>,
-    avoiding: RefCell<FxHashMap<Query, Option<Vec<u32>>>>,
+    blocks_with: OnceCell<BlocksWith>,
+    known: RefCell<FxHashMap<Query, Placement>>,
 }
 
 impl<'r, 'a> Placements<'r, 'a> {
     /// Prepares nothing yet: most runs never ask.
-    pub fn new(run: &PassRun<'a>, changes: &'r Changes<'a>, copies: &[(BlockId, BlockId)]) -> Self {
+    pub fn new(run: &PassRun<'a>, changes: &'r Changes<'a>, lineage: &'r Lineage<'a>) -> Self {
         Placements {
             run: *run,
             changes,
-            copies: copies.iter().copied().collect(),
+            copies: lineage.copies.iter().copied().collect(),
+            splits: &lineage.splits,
             before: OnceCell::new(),
             after: OnceCell::new(),
             blocks_with: OnceCell::new(),
-            all_before: OnceCell::new(),
-            anchors: OnceCell::new(),
-            avoiding: RefCell::default(),
+            known: RefCell::default(),
         }
     }
 
     /// True if every path through the block of P' surely is a path through the block of P.
     pub fn passes(&self, destination: BlockId, source: BlockId) -> bool {
-        destination == source
+        let was = self.was(destination);
+        was == Some(source)
             || self.copies.contains(&(source, destination))
-            || self.before().passes(destination, source)
+            || was.is_some_and(|was| self.before().passes(was, source))
             || (!self.changes.same_edges() && self.after().passes(destination, source))
+    }
+
+    /// The block of P that a block of P' is, or is the rest of.
+    pub fn was(&self, destination: BlockId) -> Option<BlockId> {
+        let older = self.changes.index_before(destination).map(|_| destination);
+        older.or_else(|| self.splits.get(&destination).copied())
     }
 
     /// True if the destination is outside of a loop that the source is in, before or after the run.
     pub fn leaves_loop(&self, destination: BlockId, source: BlockId) -> bool {
-        self.before().leaves_loop(source, destination)
+        self.was(destination).is_some_and(|was| self.before().leaves_loop(source, was))
             || (!self.changes.same_edges() && self.after().leaves_loop(source, destination))
     }
 
-    /// True if a block of P is in a loop in P'.
-    pub fn in_loop_after(&self, block: BlockId) -> bool {
+    /// True if a block of P is in more loops in P' than another block of P'.
+    pub fn goes_up_in_depth(&self, from: BlockId, to: BlockId) -> bool {
         let view = self.after();
-        view.graph.index(block).is_some_and(|index| view.loops.innermost(index).is_some())
+        let depth = |id| view.graph.index(id).map(|index| view.loops.depth(index));
+        depth(from).zip(depth(to)).is_some_and(|(from, to)| to < from)
     }
 
     /// True if the block of P' is a copy of the block of P.
@@ -163,122 +218,92 @@ impl<'r, 'a> Placements<'r, 'a> {
         self.before().is_reachable(source)
     }
 
-    /// True if the block came before the other one on every way in P: a move from the first to the
-    /// second goes down.
+    /// True if every way to the second block passes the first, in P if both were there: what is moved from
+    /// the first to the second is moved down.
     pub fn comes_before(&self, first: BlockId, second: BlockId) -> bool {
-        let view = if self.changes.index_before(second).is_some() { self.before() } else { self.after() };
+        let both_old = [first, second].iter().all(|id| self.changes.index_before(*id).is_some());
+        let view = if both_old { self.before() } else { self.after() };
         let node = |id| view.graph.index(id).and_then(|index| view.paths().node(index));
         let (Some(first), Some(second)) = (node(first), node(second)) else { return false };
-        view.dominators.get_or_init(|| Dominators::new(view.paths())).dominates(first, second)
+        view.dominators().dominates(first, second)
     }
 
     /// Indices of the blocks of P that have the location, in order.
     pub fn blocks_with(&self, loc: LocId) -> &[u32] {
-        let map = self.blocks_with.get_or_init(|| {
-            let mut map: FxHashMap<LocId, Vec<u32>> = FxHashMap::default();
-            for (index, block) in self.run.before.blocks.iter().enumerate() {
-                for inst in block.insts.iter().filter(|inst| is_real(self.run.locations, inst.loc)) {
-                    let blocks = map.entry(inst.loc).or_default();
-                    if blocks.last() != Some(&(index as u32)) {
-                        blocks.push(index as u32);
-                    }
-                }
-            }
-            map
-        });
-        map.get(&loc).map_or(&[], Vec::as_slice)
+        self.blocks_with.get_or_init(|| BlocksWith::new(&self.run)).of(loc)
     }
 
-    /// For each (block of P', location): is the location right there?
-    pub fn of_locations(&self, asked: &[(BlockId, LocId)], scratch: &mut Scratch) -> Vec<Placement> {
-        let mut placements: Vec<Placement> = Vec::with_capacity(asked.len());
-        let mut open: Vec<(usize, Query)> = Vec::new();
-        for (number, &(destination, loc)) in asked.iter().enumerate() {
-            let blocks = self.blocks_with(loc);
-            let decided = self.decide(destination, blocks);
-            let needs_sets = decided.as_ref().is_none_or(|p| matches!(p, Placement::OffPath(_)));
-            if let Some(index) = self.changes.index_after(destination).filter(|_| needs_sets) {
-                open.push((number, Query { destination: index, sources: blocks.to_vec() }));
-            }
-            placements.push(decided.unwrap_or(Placement::Unclear));
+    /// Is a location right in a block of P'?
+    pub fn of_location(&self, destination: BlockId, loc: LocId, scratch: &mut Scratch) -> Placement {
+        let blocks = self.blocks_with(loc);
+        let key = Query { destination, blocks: blocks.to_vec() };
+        if let Some(known) = self.known.borrow().get(&key) {
+            return known.clone();
         }
-        let queries: Vec<Query> = open.iter().map(|(_, query)| query.clone()).collect();
-        for ((number, query), extra) in open.iter().zip(self.extras(&queries, scratch)) {
-            if let Some(first) = extra.first() {
-                let path =
-                    location_sets::path_to(self.anchored(), query.destination as usize, *first, scratch);
-                let path = path.into_iter().map(|b| self.changes.block_after(b).id).collect();
-                placements[*number] = Placement::OffPath(OffPath { extra, path });
+        let placement = self.decide(destination, blocks, scratch);
+        self.known.borrow_mut().insert(key, placement.clone());
+        placement
+    }
+
+    /// The determination rule of the paper: true if L_dst is a subset of L_src.
+    pub fn conform(&self, destination: BlockId, sources: &[BlockId], scratch: &mut Scratch) -> bool {
+        let sources: Vec<u32> = sources.iter().filter_map(|id| self.changes.index_before(*id)).collect();
+        self.extra(destination, &sources, scratch).is_empty()
+    }
+
+    /// A path through the block of P' that did not have the location.
+    pub fn path(&self, destination: BlockId, loc: LocId, off_path: &OffPath) -> Vec<BlockId> {
+        let path = match (off_path.extra.first(), self.changes.index_after(destination)) {
+            (Some(first), Some(index)) => location_sets::path_to(self.after().paths(), index, |block| {
+                let insts = &self.changes.block_after(block).insts;
+                insts.iter().any(|inst| inst.loc == *first && self.changes.is_anchor(block, inst))
+            }),
+            (None, Some(index)) if self.changes.same_edges() => {
+                let sources: Vec<u32> = self.blocks_with(loc).iter().filter_map(|b| self.now(*b)).collect();
+                location_sets::path_without(self.after().paths(), index, &sources).unwrap_or_default()
             }
-        }
-        placements
+            _ => Vec::new(),
+        };
+        path.into_iter().map(|block| self.changes.block_after(block).id).collect()
     }
 
-    /// The determination rule of the paper for several sources: true if L_dst is a subset of L_src.
-    pub fn conform(&self, asked: &[(BlockId, Vec<BlockId>)], scratch: &mut Scratch) -> Vec<bool> {
-        let queries: Vec<Query> = asked
-            .iter()
-            .map(|(destination, sources)| {
-                let mut sources: Vec<u32> =
-                    sources.iter().filter_map(|id| self.changes.index_before(*id)).collect();
-                sources.sort_unstable();
-                sources.dedup();
-                Query { destination: self.changes.index_after(*destination).unwrap_or(0), sources }
-            })
-            .collect();
-        self.extras(&queries, scratch).iter().map(Vec::is_empty).collect()
-    }
-
-    /// What the correspondence of paths says about a location that blocks of P had.
-    fn decide(&self, destination: BlockId, blocks: &[u32]) -> Option<Placement> {
+    fn decide(&self, destination: BlockId, blocks: &[u32], scratch: &mut Scratch) -> Placement {
         let old = self.changes.index_before(destination);
         if old.is_some_and(|index| blocks.binary_search(&index).is_ok()) {
-            return Some(Placement::OnPath);
+            return Placement::OnPath;
         }
-        let mut reachable = blocks.iter().map(|b| self.changes.block_before(*b).id);
-        let mut reachable = reachable.by_ref().filter(|id| self.was_reachable(*id)).peekable();
-        if reachable.peek().is_none() {
-            return Some(Placement::Unclear);
+        let mut ids = blocks.iter().map(|b| self.changes.block_before(*b).id);
+        let reachable: Vec<BlockId> = ids.by_ref().filter(|id| self.was_reachable(*id)).collect();
+        if reachable.is_empty() {
+            return Placement::Unclear;
         }
-        if reachable.any(|id| self.passes(destination, id)) {
-            return Some(Placement::OnPath);
+        if reachable.iter().any(|id| self.passes(destination, *id)) {
+            return Placement::OnPath;
         }
-        if !self.changes.same_edges() {
-            return None;
+        if self.changes.same_edges() {
+            let paths = self.before().paths();
+            let node = |id: &BlockId| self.before().graph.index(*id).and_then(|index| paths.node(index));
+            let nodes: Vec<usize> = reachable.iter().filter_map(node).collect();
+            if !node(&destination).is_some_and(|node| location_sets::can_avoid(paths, node, &nodes, scratch))
+            {
+                return Placement::OnPath;
+            }
+            return Placement::OffPath(OffPath { extra: self.extra(destination, blocks, scratch) });
         }
-        let index = self.changes.index_before(destination)?;
-        let mut known = self.avoiding.borrow_mut();
-        let path = known
-            .entry(Query { destination: index, sources: blocks.to_vec() })
-            .or_insert_with(|| location_sets::path_without(self.before().paths(), index as usize, blocks));
-        Some(match path {
-            None => Placement::OnPath,
-            Some(path) => Placement::OffPath(OffPath {
-                extra: Vec::new(),
-                path: path.iter().map(|b| self.changes.block_before(*b).id).collect(),
-            }),
-        })
+        let extra = self.extra(destination, blocks, scratch);
+        if extra.is_empty() { Placement::Unclear } else { Placement::OffPath(OffPath { extra }) }
     }
 
-    fn extras(&self, queries: &[Query], scratch: &mut Scratch) -> Vec<Vec<LocId>> {
-        if queries.is_empty() {
-            return Vec::new();
-        }
-        let before = self.before();
-        let dag = if self.changes.same_edges() { before.paths() } else { before.components() };
-        let locations = self
-            .all_before
-            .get_or_init(|| BlockLocations::new(self.run.before, self.run.locations, |_, _| true));
-        location_sets::answer(self.anchored(), Side { dag, locations }, queries, scratch)
+    fn extra(&self, destination: BlockId, sources: &[u32], scratch: &mut Scratch) -> Vec<LocId> {
+        let Some(index) = self.changes.index_after(destination) else { return Vec::new() };
+        let view = self.before();
+        let before = if self.changes.same_edges() { view.path_side() } else { view.component_side() };
+        location_sets::extra(self.after().path_side(), before, index, sources, self, scratch)
     }
 
-    fn anchored(&self) -> Side<'_> {
-        let locations = self.anchors.get_or_init(|| {
-            BlockLocations::new(self.run.after, self.run.locations, |block, inst| {
-                self.changes.is_anchor(block as u32, inst)
-            })
-        });
-        Side { dag: self.after().paths(), locations }
+    /// Index in P' of a block of P.
+    fn now(&self, block: u32) -> Option<u32> {
+        self.changes.index_after(self.changes.block_before(block).id)
     }
 
     fn before(&self) -> &View {
@@ -291,5 +316,29 @@ impl<'r, 'a> Placements<'r, 'a> {
             return self.before();
         }
         self.after.get_or_init(|| View::new(self.run.after))
+    }
+}
+
+impl Blocks for Placements<'_, '_> {
+    fn before(&self, block: u32) -> Option<u32> {
+        self.was(self.changes.block_after(block).id).and_then(|was| self.changes.index_before(was))
+    }
+
+    fn locations(&self, block: u32, each: &mut dyn FnMut(LocId)) {
+        let mut last = LocId::NONE;
+        for inst in &self.changes.block_after(block).insts {
+            // Neighbours mostly share a location.
+            if inst.loc != last
+                && is_real(self.run.locations, inst.loc)
+                && self.changes.is_anchor(block, inst)
+            {
+                last = inst.loc;
+                each(inst.loc);
+            }
+        }
+    }
+
+    fn with(&self, loc: LocId) -> &[u32] {
+        self.blocks_with(loc)
     }
 }

@@ -22,6 +22,8 @@ pub enum Command {
     Opt(Opt),
     PluginPath(PluginPath),
     Toolchain(Toolchain),
+    Selftest(Selftest),
+    Bench(Bench),
 }
 
 /// Which LLVM to use.
@@ -78,7 +80,7 @@ pub struct Report {
 pub enum Format {
     /// For people
     Text,
-    /// One document of schema metaloc.report/1
+    /// One JSON document
     Json,
 }
 
@@ -130,6 +132,133 @@ pub enum ToolchainAction {
         #[arg(value_name = "N", required = true)]
         majors: Vec<u32>,
     },
+}
+
+/// Check that observing changes nothing: stock tools with and without the plugin, byte by byte
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: metaloc selftest observer --llvm 19 --sample 300")]
+pub struct Selftest {
+    #[command(subcommand)]
+    pub what: SelftestWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SelftestWhat {
+    Observer(SelftestObserver),
+    Clang(SelftestClang),
+}
+
+/// LLVM's own transformation tests through opt, and real programs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: metaloc selftest observer --llvm 16 --sample 1000
+
+The tests are those of LLVM 19, fetched once (160 MB). Left out, and counted: what differs between two runs
+without the plugin, and, with another LLVM than 19, what fails without it.
+Exit status: 0 all identical, 1 something differs, 2 something could not be run.")]
+pub struct SelftestObserver {
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+
+    /// Only this many tests, the same ones each time
+    #[arg(long, value_name = "N")]
+    pub sample: Option<usize>,
+
+    /// Run sqlite3, lua and zlib through default<O0>, O1, O2, O3 and Os instead of the tests
+    #[arg(long, conflicts_with = "sample")]
+    pub programs: bool,
+
+    /// A folder that has llvm/test/Transforms of LLVM 19, instead of fetching it
+    #[arg(long, value_name = "DIR")]
+    pub source: Option<PathBuf>,
+
+    /// Number of tests at a time; default: one per core
+    #[arg(short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// Lua through clang: the same objects, and one report per translation unit
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: metaloc selftest clang --llvm 19
+
+Exit status: 0 all identical, 1 something differs, 2 something could not be run.")]
+pub struct SelftestClang {
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+
+    /// Number of compilers at a time; default: one per core
+    #[arg(short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// Measure: how many known errors are found, and what observing costs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: metaloc bench truth --llvm 16")]
+pub struct Bench {
+    #[command(subcommand)]
+    pub what: BenchWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchWhat {
+    Truth(BenchTruth),
+    Cost(BenchCost),
+}
+
+/// Known errors: how many show in what a pass leaves behind, and how many of those a report finds
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: metaloc bench truth --llvm 16 --at-least 30
+
+Exit status: 0, 1 if fewer were found than asked for, 2 something could not be run.")]
+pub struct BenchTruth {
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+
+    /// Which inputs show the errors
+    #[arg(long, value_enum, default_value_t = TruthInputs::All)]
+    pub inputs: TruthInputs,
+
+    /// A folder that has llvm/test/Transforms of LLVM 19, instead of fetching it
+    #[arg(long, value_name = "DIR")]
+    pub source: Option<PathBuf>,
+
+    /// Fail if fewer are found
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub at_least: usize,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Which inputs show the known errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TruthInputs {
+    /// Those in regress/
+    Own,
+    /// LLVM's own tests, fetched once (160 MB)
+    Upstream,
+    /// Both; a record is found if one of them finds it
+    All,
+}
+
+/// User and system time and memory of opt at default<O2>, plain and with the plugin, runs interleaved
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: metaloc bench cost --llvm 19 --runs 5 --format json")]
+pub struct BenchCost {
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+
+    /// Runs of each kind; the medians are printed
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub runs: NonZeroUsize,
+
+    /// Only workloads whose name contains this: sqlite3, or generated-100, -1000, -10000
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub only: String,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
 }
 
 #[cfg(test)]

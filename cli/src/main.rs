@@ -4,12 +4,14 @@
 //! - [`run`]: one file per subcommand;
 //! - [`pass`]: the pass that a name means; [`input`]: the files that a pass is run on;
 //! - [`observe`]: one pass on one input in one process of `opt`;
+//! - [`parallel`]: many of them at a time;
 //! - [`output`] and [`progress`]: where results and progress go.
 
 mod args;
 mod input;
 mod observe;
 mod output;
+mod parallel;
 mod pass;
 mod progress;
 mod run;

@@ -1,8 +1,10 @@
 //! One file per subcommand, and what they share: finding LLVM and the plugin.
 
+mod bench;
 mod opt;
 mod plugin_path;
 mod report;
+mod selftest;
 mod toolchain;
 
 use std::path::PathBuf;
@@ -21,6 +23,8 @@ pub fn run(args: Args) -> Result<Status> {
         Command::Opt(args) => opt::run(&args),
         Command::PluginPath(args) => plugin_path::run(&args),
         Command::Toolchain(args) => toolchain::run(&args),
+        Command::Selftest(args) => selftest::run(&args),
+        Command::Bench(args) => bench::run(&args),
     }
 }
 

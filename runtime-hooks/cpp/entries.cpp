@@ -123,10 +123,10 @@ template <int Slot> struct DominatedUses {
 };
 template <int Slot> Dominated *DominatedUses<Slot>::original;
 
-void (*erase)(Instruction *);
+void (*erase_)(Instruction *);
 void on_erase(Instruction *I) {
   metaloc_on_erase(I);
-  erase(I);
+  erase_(I);
 }
 
 void (*take_name)(Value *, Value *);
@@ -316,70 +316,70 @@ template <class Entry, class Original> MetalocHook row(const char *Symbol, Entry
 #define OWNER "NS_12PointerUnionIJPNS_15MetadataAsValueEPS2_PNS_14DebugValueUserEEEE"
 #endif
 
-const MetalocHook Hooks[] = {
-#if LLVM_VERSION_MAJOR <= 16
-    row("_ZN4llvm11InstructionC2EPNS_4TypeEjPNS_3UseEjPS0_", on_create_before, &create_before),
-    row("_ZN4llvm11InstructionC2EPNS_4TypeEjPNS_3UseEjPNS_10BasicBlockE", on_create_at_end, &create_at_end),
-#elif LLVM_VERSION_MAJOR <= 19
-    row("_ZN4llvm11InstructionC2EPNS_4TypeEjPNS_3UseEjNS_14InsertPositionE", on_create, &create),
-#else
-    row("_ZN4llvm11InstructionC2EPNS_4TypeEjNS_4User9AllocInfoENS_14InsertPositionE", on_create, &create),
-#endif
-    row("_ZNK4llvm11Instruction5cloneEv", on_clone, &clone_),
-    row("_ZN4llvm5Value6doRAUWEPS0_NS0_19ReplaceMetadataUsesE", on_rauw, &do_rauw),
-    row("_ZN4llvm5Value23replaceUsesOutsideBlockEPS0_PNS_10BasicBlockE", on_outside_block, &outside_block),
-    row("_ZN4llvm5Value17replaceUsesWithIfEPS0_NS_12function_refIFbRNS_3UseEEEE", on_uses_if, &uses_if),
-    row("_ZN4llvm4User17replaceUsesOfWithEPNS_5ValueES2_", on_uses_of_with, &uses_of_with),
-    row("_ZN4llvm24replaceDominatedUsesWithEPNS_5ValueES1_RNS_13DominatorTreeEPKNS_10BasicBlockE",
-        DominatedUses<0>::entry, &DominatedUses<0>::original),
-    row("_ZN4llvm24replaceDominatedUsesWithEPNS_5ValueES1_RNS_13DominatorTreeERKNS_14BasicBlockEdgeE",
-        DominatedUses<1>::entry, &DominatedUses<1>::original),
-    row("_ZN4llvm23replaceNonLocalUsesWithEPNS_11InstructionEPNS_5ValueE", DominatedUses<2>::entry,
-        &DominatedUses<2>::original),
-#if LLVM_VERSION_MAJOR >= 19
-    row("_ZN4llvm26replaceDominatedUsesWithIfEPNS_5ValueES1_RNS_13DominatorTreeEPKNS_10BasicBlockENS_12"
-        "function_refIFbRKNS_3UseEPKS0_EEE",
-        DominatedUses<3>::entry, &DominatedUses<3>::original),
-    row("_ZN4llvm26replaceDominatedUsesWithIfEPNS_5ValueES1_RNS_13DominatorTreeERKNS_14BasicBlockEdgeENS_12"
-        "function_refIFbRKNS_3UseEPKS0_EEE",
-        DominatedUses<4>::entry, &DominatedUses<4>::original),
-#endif
-#if LLVM_VERSION_MAJOR >= 22
-    row("_ZN4llvm24replaceDominatedUsesWithEPNS_5ValueES1_RNS_13DominatorTreeEPKNS_11InstructionE",
-        DominatedUses<5>::entry, &DominatedUses<5>::original),
-    row("_ZN4llvm26replaceDominatedUsesWithIfEPNS_5ValueES1_RNS_13DominatorTreeEPKNS_11InstructionENS_12"
-        "function_refIFbRKNS_3UseEPKS0_EEE",
-        DominatedUses<6>::entry, &DominatedUses<6>::original),
-#endif
-    row("_ZN4llvm11InstructionD2Ev", on_erase, &erase),
-    row("_ZN4llvm5Value8takeNameEPS0_", on_take_name, &take_name),
-    row(INST_LIST "13addNodeToListEPS1_", on_inst_added, &inst_added),
-    row(INST_LIST "18removeNodeFromListEPS1_", on_inst_removed, &inst_removed),
-    row(INST_LIST "21transferNodesFromList" INST_ITERATORS, on_insts_moved, &insts_moved),
-    row(BLOCK_LIST "13addNodeToListEPS1_", on_block_added, &block_added),
-    row(BLOCK_LIST "18removeNodeFromListEPS1_", on_block_removed, &block_removed),
-    row(BLOCK_LIST "21transferNodesFromList" BLOCK_ITERATORS, on_blocks_moved, &blocks_moved),
-    row(INST_LIST "15setSymTabObjectIPNS_8FunctionEEEvPT_" FUNCTION_SLOT, on_block_parent, &block_parent),
-    row("_ZN4llvm10BasicBlockD2Ev", on_block_erased, &block_erased),
-    row("_ZN4llvm8FunctionD2Ev", on_function_erased, &function_erased),
-    row("_ZN4llvm11LLVMContextD2Ev", on_context_erased, &context_erased),
-    row("_ZN4llvm16MetadataTracking5trackEPvRNS_8MetadataE" OWNER, on_track, &track),
-    row("_ZN4llvm16MetadataTracking7untrackEPvRNS_8MetadataE", on_untrack, &untrack),
-    row("_ZN4llvm16MetadataTracking7retrackEPvRNS_8MetadataES1_", on_retrack, &retrack),
-#if LLVM_VERSION_MAJOR <= 16
-    row("_ZN4llvm11Instruction19applyMergedLocationEPKNS_10DILocationES3_", on_merge, &merge),
-#elif LLVM_VERSION_MAJOR <= 19
-    row("_ZN4llvm11Instruction19applyMergedLocationEPNS_10DILocationES2_", on_merge, &merge),
-#else
-    row("_ZN4llvm11Instruction19applyMergedLocationENS_8DebugLocES1_", on_merge, &merge),
-#endif
-    row("_ZN4llvm11Instruction12dropLocationEv", on_drop, &drop),
-    row("_ZN4llvm11Instruction24updateLocationAfterHoistEv", on_after_hoist, &after_hoist),
-};
-
 } // namespace
 
 const MetalocHook *metaloc_hooks(size_t *count) {
+  // Local, because a preloaded library is asked before its static constructors have run.
+  static const MetalocHook Hooks[] = {
+#if LLVM_VERSION_MAJOR <= 16
+      row("_ZN4llvm11InstructionC2EPNS_4TypeEjPNS_3UseEjPS0_", on_create_before, &create_before),
+      row("_ZN4llvm11InstructionC2EPNS_4TypeEjPNS_3UseEjPNS_10BasicBlockE", on_create_at_end, &create_at_end),
+#elif LLVM_VERSION_MAJOR <= 19
+      row("_ZN4llvm11InstructionC2EPNS_4TypeEjPNS_3UseEjNS_14InsertPositionE", on_create, &create),
+#else
+      row("_ZN4llvm11InstructionC2EPNS_4TypeEjNS_4User9AllocInfoENS_14InsertPositionE", on_create, &create),
+#endif
+      row("_ZNK4llvm11Instruction5cloneEv", on_clone, &clone_),
+      row("_ZN4llvm5Value6doRAUWEPS0_NS0_19ReplaceMetadataUsesE", on_rauw, &do_rauw),
+      row("_ZN4llvm5Value23replaceUsesOutsideBlockEPS0_PNS_10BasicBlockE", on_outside_block, &outside_block),
+      row("_ZN4llvm5Value17replaceUsesWithIfEPS0_NS_12function_refIFbRNS_3UseEEEE", on_uses_if, &uses_if),
+      row("_ZN4llvm4User17replaceUsesOfWithEPNS_5ValueES2_", on_uses_of_with, &uses_of_with),
+      row("_ZN4llvm24replaceDominatedUsesWithEPNS_5ValueES1_RNS_13DominatorTreeEPKNS_10BasicBlockE",
+          DominatedUses<0>::entry, &DominatedUses<0>::original),
+      row("_ZN4llvm24replaceDominatedUsesWithEPNS_5ValueES1_RNS_13DominatorTreeERKNS_14BasicBlockEdgeE",
+          DominatedUses<1>::entry, &DominatedUses<1>::original),
+      row("_ZN4llvm23replaceNonLocalUsesWithEPNS_11InstructionEPNS_5ValueE", DominatedUses<2>::entry,
+          &DominatedUses<2>::original),
+#if LLVM_VERSION_MAJOR >= 19
+      row("_ZN4llvm26replaceDominatedUsesWithIfEPNS_5ValueES1_RNS_13DominatorTreeEPKNS_10BasicBlockENS_12"
+          "function_refIFbRKNS_3UseEPKS0_EEE",
+          DominatedUses<3>::entry, &DominatedUses<3>::original),
+      row("_ZN4llvm26replaceDominatedUsesWithIfEPNS_5ValueES1_RNS_13DominatorTreeERKNS_14BasicBlockEdgeENS_12"
+          "function_refIFbRKNS_3UseEPKS0_EEE",
+          DominatedUses<4>::entry, &DominatedUses<4>::original),
+#endif
+#if LLVM_VERSION_MAJOR >= 22
+      row("_ZN4llvm24replaceDominatedUsesWithEPNS_5ValueES1_RNS_13DominatorTreeEPKNS_11InstructionE",
+          DominatedUses<5>::entry, &DominatedUses<5>::original),
+      row("_ZN4llvm26replaceDominatedUsesWithIfEPNS_5ValueES1_RNS_13DominatorTreeEPKNS_11InstructionENS_12"
+          "function_refIFbRKNS_3UseEPKS0_EEE",
+          DominatedUses<6>::entry, &DominatedUses<6>::original),
+#endif
+      row("_ZN4llvm11InstructionD2Ev", on_erase, &erase_),
+      row("_ZN4llvm5Value8takeNameEPS0_", on_take_name, &take_name),
+      row(INST_LIST "13addNodeToListEPS1_", on_inst_added, &inst_added),
+      row(INST_LIST "18removeNodeFromListEPS1_", on_inst_removed, &inst_removed),
+      row(INST_LIST "21transferNodesFromList" INST_ITERATORS, on_insts_moved, &insts_moved),
+      row(BLOCK_LIST "13addNodeToListEPS1_", on_block_added, &block_added),
+      row(BLOCK_LIST "18removeNodeFromListEPS1_", on_block_removed, &block_removed),
+      row(BLOCK_LIST "21transferNodesFromList" BLOCK_ITERATORS, on_blocks_moved, &blocks_moved),
+      row(INST_LIST "15setSymTabObjectIPNS_8FunctionEEEvPT_" FUNCTION_SLOT, on_block_parent, &block_parent),
+      row("_ZN4llvm10BasicBlockD2Ev", on_block_erased, &block_erased),
+      row("_ZN4llvm8FunctionD2Ev", on_function_erased, &function_erased),
+      row("_ZN4llvm11LLVMContextD2Ev", on_context_erased, &context_erased),
+      row("_ZN4llvm16MetadataTracking5trackEPvRNS_8MetadataE" OWNER, on_track, &track),
+      row("_ZN4llvm16MetadataTracking7untrackEPvRNS_8MetadataE", on_untrack, &untrack),
+      row("_ZN4llvm16MetadataTracking7retrackEPvRNS_8MetadataES1_", on_retrack, &retrack),
+#if LLVM_VERSION_MAJOR <= 16
+      row("_ZN4llvm11Instruction19applyMergedLocationEPKNS_10DILocationES3_", on_merge, &merge),
+#elif LLVM_VERSION_MAJOR <= 19
+      row("_ZN4llvm11Instruction19applyMergedLocationEPNS_10DILocationES2_", on_merge, &merge),
+#else
+      row("_ZN4llvm11Instruction19applyMergedLocationENS_8DebugLocES1_", on_merge, &merge),
+#endif
+      row("_ZN4llvm11Instruction12dropLocationEv", on_drop, &drop),
+      row("_ZN4llvm11Instruction24updateLocationAfterHoistEv", on_after_hoist, &after_hoist),
+  };
   *count = sizeof(Hooks) / sizeof(Hooks[0]);
   return Hooks;
 }

@@ -70,10 +70,12 @@ void metaloc_on_context_erase(const void *context);
 // `functions` are those that the run may change; for a module pass there are none and `module` is set.
 void metaloc_on_pass_begin(MetalocString class_name, MetalocString pass_name, const void *const *functions,
                            size_t count, const void *module, const void *frame);
+void metaloc_on_module(const void *module); // the legacy manager begins with a module
 void metaloc_on_pass_end(bool all_preserved, bool cfg_preserved);
 
 // Questions.
-const MetalocHook *metaloc_hooks(size_t *count);
+const MetalocHook *metaloc_hooks(size_t *count);        // instructions, blocks, locations
+const MetalocHook *metaloc_legacy_hooks(size_t *count); // legacy pass managers
 void metaloc_register_callbacks(void *pass_builder);
 uint32_t metaloc_plugin_api_version(void);
 MetalocString metaloc_llvm_version(void);

@@ -132,9 +132,9 @@ fn write_document(file: i32, prepared: &Prepared) {
     }
     if prepared.json {
         let mut tail = Tail::default();
-        let _ = write!(
+        let _ = writeln!(
             tail,
-            "],\"stats\":{{\"inputs\":1,\"pass_runs\":{},\"changed_runs\":{},\"events\":{},\"judged\":{},\"seconds\":0.0}}}}\n",
+            "],\"stats\":{{\"inputs\":1,\"pass_runs\":{},\"changed_runs\":{},\"events\":{},\"judged\":{},\"seconds\":0.0}}}}",
             PASS_RUNS.load(Ordering::Relaxed),
             CHANGED_RUNS.load(Ordering::Relaxed),
             EVENTS.load(Ordering::Relaxed),

@@ -218,11 +218,11 @@ fn protect(range: Range<usize>, rights: i32) -> Result<(), Error> {
     }
 }
 
-fn table() -> &'static [ffi::Hook] {
-    let mut count = 0;
-    // SAFETY: the shim returns a static array and its length.
-    unsafe {
-        let rows = ffi::metaloc_hooks(&mut count);
-        std::slice::from_raw_parts(rows, count)
-    }
+fn table() -> impl Iterator<Item = &'static ffi::Hook> {
+    let rows = |table: unsafe extern "C" fn(*mut usize) -> *const ffi::Hook| {
+        let mut count = 0;
+        // SAFETY: the shim returns a static array and its length.
+        unsafe { std::slice::from_raw_parts(table(&mut count), count) }
+    };
+    rows(ffi::metaloc_hooks).iter().chain(rows(ffi::metaloc_legacy_hooks))
 }

@@ -70,6 +70,7 @@ pub struct RawScope {
 
 unsafe extern "C" {
     pub fn metaloc_hooks(count: *mut usize) -> *const Hook;
+    pub fn metaloc_legacy_hooks(count: *mut usize) -> *const Hook;
     pub fn metaloc_register_callbacks(pass_builder: *mut c_void);
     pub fn metaloc_plugin_api_version() -> u32;
     pub fn metaloc_llvm_version() -> Str;

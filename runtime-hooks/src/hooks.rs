@@ -128,6 +128,12 @@ extern "C" fn metaloc_on_pass_begin(
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn metaloc_on_module(module: Ptr) {
+    metaloc_observing.store(1, Ordering::Relaxed);
+    land(|session, _| session.on_module(module));
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn metaloc_on_pass_end(all_preserved: bool, cfg_preserved: bool) {
     land(|session, runs| session.end(runs, all_preserved, cfg_preserved));
 }

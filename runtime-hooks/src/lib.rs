@@ -58,6 +58,19 @@ extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
     }
 }
 
+/// Runs when the library is loaded. With `METALOC_PRELOAD` set, that is by the dynamic linker, into an `opt` that
+/// takes no pass plugin because its passes are named the legacy way.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = {
+    extern "C" fn on_load() {
+        if std::env::var_os("METALOC_PRELOAD").is_some() {
+            observe();
+        }
+    }
+    on_load
+};
+
 unsafe extern "C" fn register(pass_builder: *mut c_void) {
     if observe() {
         // SAFETY: LLVM passes its PassBuilder, whose layout is that of the headers we were compiled with.

@@ -176,6 +176,10 @@ impl Session {
         crash::finished();
         let document = self.findings.document(!landing::broken());
         let target = Output::of_environment().target(self.findings.input().unwrap_or("-"));
+        if target == Target::Stderr && document.stats.pass_runs == 0 {
+            // Nothing ran, as with `opt --version` or an input that does not parse: nothing to say.
+            return;
+        }
         if let Err(error) = output::write(&document, &target) {
             match target {
                 Target::File(path) => eprintln!("metaloc: cannot write {}: {error}", path.display()),
@@ -216,6 +220,12 @@ impl Session {
         }
         let ensure = |function| self.mirrors.ensure(function, &mut self.identities, &mut self.locations);
         Scope::Many(all.into_iter().map(ensure).collect())
+    }
+
+    /// The legacy manager begins with a module: its passes on call graphs may change any function of it.
+    pub(crate) fn on_module(&mut self, module: Ptr) {
+        self.findings.note_module(module);
+        self.scope(&[], module);
     }
 
     // --- events -------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ pub struct Dag {
     successors: Rows,
     predecessors: Rows,
     order: Vec<u32>,
+    position: Vec<u32>,
 }
 
 impl Dag {
@@ -91,7 +92,11 @@ impl Dag {
             node_of.iter().enumerate().filter(|(_, n)| **n != NONE).map(|(b, n)| (*n, b as u32)).collect();
         let blocks = Rows::from_pairs(nodes, &members);
         let order = topological_order(&successors, &predecessors);
-        Dag { node_of, blocks, successors, predecessors, order }
+        let mut position = vec![0; nodes];
+        for (at, node) in order.iter().enumerate() {
+            position[*node as usize] = at as u32;
+        }
+        Dag { node_of, blocks, successors, predecessors, order, position }
     }
 
     /// Number of nodes, those without a block included.
@@ -132,6 +137,11 @@ impl Dag {
     /// All nodes, each after its predecessors.
     pub fn order(&self) -> &[u32] {
         &self.order
+    }
+
+    /// Where a node is in [`Dag::order`].
+    pub fn position(&self, node: usize) -> u32 {
+        self.position[node]
     }
 
     /// Appends each node that is reachable from `start`, `start` included, forwards and backwards.

@@ -35,7 +35,22 @@ impl Dominators {
 
     /// True if every path through `through` passes `by`.
     pub fn passes(&self, through: usize, by: usize) -> bool {
-        self.dominates(by, through) || self.after.is_above(by as u32, through as u32)
+        self.dominates(by, through) || self.is_passed_after(by, through)
+    }
+
+    /// The last node before this one that every way from the entry passes.
+    pub fn above(&self, node: usize) -> Option<usize> {
+        self.before.parent_of(node)
+    }
+
+    /// The first node after this one that every way to an end passes.
+    pub fn below(&self, node: usize) -> Option<usize> {
+        self.after.parent_of(node)
+    }
+
+    /// True if every way from `from` to an end passes `by`.
+    pub fn is_passed_after(&self, by: usize, from: usize) -> bool {
+        self.after.is_above(by as u32, from as u32)
     }
 
     /// True if every way from the entry to `to` passes `by`.
@@ -60,6 +75,11 @@ impl Tree {
         tree.parent[root] = root as u32;
         tree.jump[root] = root as u32;
         tree
+    }
+
+    fn parent_of(&self, node: usize) -> Option<usize> {
+        let parent = self.parent[node];
+        (parent != self.root()).then_some(parent as usize)
     }
 
     fn root(&self) -> u32 {

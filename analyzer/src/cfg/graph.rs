@@ -94,10 +94,6 @@ impl Rows {
         self.items.len()
     }
 
-    pub(crate) fn max(&self) -> Option<u32> {
-        self.items.iter().copied().max()
-    }
-
     /// Rows from (row, item) pairs in any order; within a row the order of the pairs is kept.
     pub(crate) fn from_pairs(rows: usize, pairs: &[(u32, u32)]) -> Rows {
         let mut start = vec![0u32; rows + 1];

@@ -56,6 +56,11 @@ impl Loops {
         (self.innermost[block] != NONE).then_some(self.innermost[block] as usize)
     }
 
+    /// How many loops a block is in.
+    pub fn depth(&self, block: usize) -> u32 {
+        self.innermost(block).map_or(0, |of| self.depth[of] + 1)
+    }
+
     /// The loop around a loop.
     pub fn parent(&self, of: usize) -> Option<usize> {
         (self.parent[of] != NONE).then_some(self.parent[of] as usize)

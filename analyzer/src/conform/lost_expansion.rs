@@ -4,56 +4,66 @@
 //! only the last one replaces anything, and for the others the place is the only link (10 of the paper's
 //! errors; PRs 91443, 96045, 97038, 97519).
 //!
-//! - Put in front of an instruction that is gone afterwards, or between the place of one that is gone and
-//!   what replaced it: part of its expansion. Likely.
-//! - Put in front of one that is still there, in the middle of a block: prepares something for it (a
-//!   frozen or cast operand), and IRBuilder would have given it that location. Likely.
-//! - Put at the start of a block or in front of its terminator: that is where code goes that belongs
-//!   nowhere. A note at the start, nothing at the end.
+//! The place is read off P': the nearest instruction on either side that was in the block in P, or that
+//! replaced one that was. Between these two in P:
+//!
+//! - one instruction that is gone and that nothing replaced: the destination is part of its expansion.
+//!   Likely.
+//! - nothing, and what follows replaced an instruction: part of the expansion of that one. Likely.
+//! - nothing, and what follows is older than the run, in the middle of the block: the destination prepares
+//!   something for it (a frozen or cast operand), and IRBuilder would have given it that location. Likely.
+//! - the start of a block, or its terminator: that is where code goes that belongs nowhere. A note at the
+//!   start, nothing at the end.
+//!
+//! Several that are gone, with different locations, leave the question open.
 
-use metaloc_record::{Inst, InstFlags, InstId};
+use metaloc_record::{Inst, InstFlags};
 
 use super::Case;
 use crate::finding::{Confidence, Finding, Link, Source};
+
+/// How far to look for a neighbour: expansions are short, and a block may be long.
+const MAX_STEPS: usize = 16;
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if case.is(InstFlags::PHI) || case.is(InstFlags::TERMINATOR) || !case.destination.sources.is_empty() {
         return None;
     }
-    let placed = case.destination.placed.filter(|p| p.block == case.block)?;
-    let next = placed.before?;
-    let at = case.changes.before(next)?;
-    if case.changes.block_before(at.block).id != case.block {
-        return None;
-    }
-    let (old, confidence) = neighbour(case, next)?;
+    let (old, confidence) = neighbour(case)?;
     let source = Source { inst: old.id, loc: old.loc, link: Link::Position };
     case.is_real(old.loc).then(|| case.lost("lost_expansion", vec![source], confidence))
 }
 
-fn neighbour<'a>(case: &Case<'_, 'a>, next: InstId) -> Option<(&'a Inst, Confidence)> {
-    let at = case.changes.before(next)?;
-    let insts = &case.changes.block_before(at.block).insts;
-    let position = at.position as usize;
-    if case.is_gone(next) {
-        return Some((&insts[position], Confidence::Likely));
+fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
+    let was = case.changes.index_before(case.placements.was(case.block)?)?;
+    let old = &case.changes.block_before(was).insts;
+    let insts = &case.changes.block_after(case.destination.at.block).insts;
+    let at = case.destination.at.position as usize;
+    // Position in P and whether the instruction itself was there.
+    let place = |inst: &Inst| {
+        let own = case.changes.before(inst.id);
+        let stands_for = || case.lineage.replaced.get(&inst.id).and_then(|old| case.changes.before(*old));
+        let place = own.or_else(stands_for).filter(|place| place.block == was)?;
+        Some((place.position as usize, own.is_some()))
+    };
+    let next = insts[at + 1..].iter().take(MAX_STEPS).find_map(place)?;
+    let previous = insts[..at].iter().rev().take(MAX_STEPS).find_map(place).map(|p| p.0);
+    let from = previous.map_or(0, |p| p + 1);
+    let phi = |inst: &&Inst| inst.flags.has(InstFlags::PHI);
+    let free = |inst: &&Inst| case.is_gone(inst.id) && !case.lineage.replaced_by.contains_key(&inst.id);
+    let mut gone = old.get(from..next.0)?.iter().filter(|i| !phi(i) && free(i));
+    if let Some(first) = gone.next() {
+        return gone.all(|i| i.loc == first.loc).then_some((first, Confidence::Likely));
     }
-    let previous = position.checked_sub(1).map(|p| &insts[p]);
-    if let Some(previous) = previous.filter(|p| case.is_gone(p.id) && is_replaced_here(case, p.id)) {
-        return Some((previous, Confidence::Likely));
+    let following = &old[next.0];
+    if !next.1 {
+        return Some((following, Confidence::Likely));
     }
-    let next = &insts[position];
-    if next.flags.has(InstFlags::TERMINATOR) || next.flags.has(InstFlags::PHI) {
+    if following.flags.has(InstFlags::TERMINATOR) || phi(&following) {
         return None;
     }
-    let starts = previous.is_none_or(|p| p.flags.has(InstFlags::PHI));
-    Some((next, if starts { Confidence::Note } else { Confidence::Likely }))
-}
-
-/// True if what took over the uses of the instruction comes after the destination in its block.
-fn is_replaced_here(case: &Case<'_, '_>, inst: InstId) -> bool {
-    let by = case.lineage.replaced_by.get(&inst).and_then(|by| case.changes.after(*by));
-    by.is_some_and(|by| by.block == case.destination.at.block && by.position > case.destination.at.position)
+    let starts = old[..next.0].iter().all(|i| phi(&i));
+    Some((following, if starts { Confidence::Note } else { Confidence::Likely }))
 }
 
 #[cfg(test)]
@@ -99,22 +109,42 @@ mod tests {
 
     #[test]
     fn in_the_middle_and_at_the_start() {
-        let judge = |before: &str| {
+        let judge = |insts: &str| {
             Scene::judge(&format!(
                 "before
                  b0: %1 add @1, %2 udiv @2, %3 ret @3
                  after
-                 b0: %4 freeze, %1 add @1, %5 freeze, %2 udiv @2, %6 freeze, %3 ret @3
+                 b0: {insts}
                  events
-                 create %4
-                 create %5
-                 create %6
-                 {before}"
+                 create %4"
             ))
         };
-        assert_eq!(judge("insert %4 b0 %1"), ["lost_expansion note lost preserve %4 <- %1"]);
-        assert_eq!(judge("insert %5 b0 %2"), ["lost_expansion likely lost preserve %5 <- %2"]);
-        assert_eq!(judge("insert %6 b0 %3"), [""; 0]);
-        assert_eq!(judge("insert %6 b0"), [""; 0]);
+        let start = judge("%4 freeze, %1 add @1, %2 udiv @2, %3 ret @3");
+        assert_eq!(start, ["lost_expansion note lost preserve %4 <- %1"]);
+        let middle = judge("%1 add @1, %4 freeze, %2 udiv @2, %3 ret @3");
+        assert_eq!(middle, ["lost_expansion likely lost preserve %4 <- %2"]);
+        assert_eq!(judge("%1 add @1, %2 udiv @2, %4 freeze, %3 ret @3"), [""; 0]);
+    }
+
+    /// What a replacement stands for tells apart the instructions that are gone.
+    #[test]
+    fn several_that_are_gone() {
+        let judge = |replaces: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0: %1 add @1, %2 fadd @2, %3 fcmp @3, %4 ret @4
+                 after
+                 b0: %1 add @1, %5 add, %6 icmp @3, %4 ret @4
+                 events
+                 create %5
+                 create %6
+                 set %6 @3
+                 {replaces}
+                 erase %2
+                 erase %3"
+            ))
+        };
+        assert_eq!(judge("replace %3 %6"), ["lost_expansion likely lost preserve %5 <- %2"]);
+        assert_eq!(judge("replace %3 -"), [""; 0]);
     }
 }

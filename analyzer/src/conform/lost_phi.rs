@@ -4,9 +4,13 @@
 //! instruction (paper, PRs 91443, 91581, 91839, 97519, 97662). Likely, never certain: a PHI is executed on
 //! the edges, and LLVM creates most of them without a location.
 //!
+//! A note in another block, even if all paths share the two: there LLVM takes no location on purpose ("it
+//! is still potentially incorrect to propagate", GVN).
+//!
 //! Not meant are PHIs with a meaning of their own:
-//! - those of SSA construction, which stand for a variable: where the run erased an alloca, the loads that
-//!   a PHI replaces were reads of the variable, here and elsewhere;
+//! - those of SSA construction, which stand for a variable: where the run took away stores as well, the
+//!   loads that a PHI replaces were reads of the variable, here and elsewhere. A note;
+//! - those of SSA repair, which join an instruction that lives on with its copies: not linked at all;
 //! - a new induction variable: where PHIs of the block went away and none of them had a location, the new
 //!   one takes their place, whatever else it replaces.
 
@@ -33,22 +37,18 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !replaced.iter().any(phi) && is_new_induction_variable(case) {
         return None;
     }
-    let confidence = if promoted(case) { Confidence::Note } else { Confidence::Likely };
+    let here = replaced.iter().all(|s| case.stays(s.inst));
+    let confidence = if here && !promoted(case) { Confidence::Likely } else { Confidence::Note };
     Some(case.lost("lost_phi", replaced, confidence))
 }
 
-/// The PHI that the new one was put in front of and that is gone.
+/// The one located PHI of the block that is gone and whose place nothing else took.
 fn in_place_of(case: &Case<'_, '_>) -> Option<Source> {
-    let before = case.destination.placed?.before?;
-    let old = case.source_inst(before)?;
-    let here = case.source_block(before)? == case.block;
-    let stands_for_it =
-        here && old.flags.has(InstFlags::PHI) && case.is_real(old.loc) && case.is_gone(before);
-    (stands_for_it && !is_taken(case, before)).then_some(Source {
-        inst: before,
-        loc: old.loc,
-        link: Link::Position,
-    })
+    let index = case.changes.index_before(case.block)?;
+    let phis = case.changes.block_before(index).insts.iter().take_while(|i| i.flags.has(InstFlags::PHI));
+    let mut gone = phis.filter(|i| case.is_real(i.loc) && case.is_gone(i.id) && !is_taken(case, i.id));
+    let old = gone.next().filter(|_| gone.next().is_none())?;
+    Some(Source { inst: old.id, loc: old.loc, link: Link::Position })
 }
 
 /// True if an instruction that is no new one took over: identical instructions were sunk to the PHI that
@@ -67,9 +67,9 @@ fn is_new_induction_variable(case: &Case<'_, '_>) -> bool {
     gone.peek().is_some() && gone.all(|i| !case.is_real(i.loc))
 }
 
-/// True if a stack variable became registers in this run.
+/// True if a variable went from memory to registers in this run.
 fn promoted(case: &Case<'_, '_>) -> bool {
-    case.changes.gone().any(|inst| case.is_opcode(inst, "alloca"))
+    case.changes.gone().any(|inst| case.is_opcode(inst, "store"))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! instruction, like (add X X) => (shl X 1). The location of the shl instruction should be the same as the
 //! location of the add instruction." Most of the paper's errors are of this kind.
 //!
-//! Certain in the same block if what was replaced is gone. Likely if it is still there (its uses were
-//! taken over, perhaps only some), or if the block is another one that every path shares; there LLVM
-//! itself is divided (GVN sets a location "only in the same block"). Nothing if the destination left the
+//! Certain in the same block if what was replaced is gone. Likely if it is still there, without uses, or if
+//! the block is the rest or a copy of the old one. A note in another block, even if all paths share the
+//! two: LLVM's own rule is about the block. Nothing if the destination left the
 //! loop of its source: a drop is right there. Nothing if it replaced several with different locations:
 //! merging them would give line 0, and nobody is worse off with none.
 
@@ -27,9 +27,14 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
         if !case.placements.passes(case.block, from) || case.placements.leaves_loop(case.block, from) {
             return None;
         }
-        if from != case.block || !case.is_gone(source.inst) {
-            confidence = Confidence::Likely;
-        }
+        let doubt = if !case.stays(source.inst) {
+            Confidence::Note
+        } else if from != case.block || !case.is_gone(source.inst) {
+            Confidence::Likely
+        } else {
+            Confidence::Certain
+        };
+        confidence = confidence.max(doubt);
     }
     Some(case.lost("lost_replacement", sources, confidence))
 }
@@ -88,6 +93,47 @@ mod tests {
              erase %3",
         );
         assert_eq!(found, ["lost_replacement certain lost preserve %4 <- %1"]);
+    }
+
+    /// The one to blame is the temporary that had no location.
+    #[test]
+    fn site_is_where_it_was_lost() {
+        let judge = |loc: &str| {
+            let scene = Scene::read(&format!(
+                "before
+                 b0: %1 sdiv @1, %2 ret @2
+                 after
+                 b0: %4 lshr, %2 ret @2
+                 events
+                 create %3
+                 {loc}
+                 replace %1 %3
+                 erase %1
+                 create %4
+                 replace %3 %4
+                 erase %3"
+            ));
+            crate::judge(&scene.run()).findings.iter().map(|f| f.site.0).collect::<Vec<_>>()
+        };
+        assert_eq!(judge("insert %3 b0"), [1]);
+        assert_eq!(judge("set %3 @1"), [5]);
+        assert_eq!(judge("drop %3"), [0; 0]);
+        assert_eq!(judge("set %3 @0"), [0; 0]);
+    }
+
+    /// What is still there, with uses, is not replaced.
+    #[test]
+    fn some_uses_only() {
+        let found = Scene::judge(
+            "before
+             b0: %1 sdiv @1, %2 ret @2
+             after
+             b0: %1 sdiv @1, %3 freeze, %2 ret @2
+             events
+             create %3
+             replace-some %1 %3",
+        );
+        assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! 97085, 97145, 97389, 97662, 98789).
 //!
 //! Certain if the old terminator of the very block was erased; likely if it was moved away, or if the
-//! block is a copy.
+//! block is the rest or a copy of the old one. What counts is the block that the new one was put into
+//! first: later on blocks may have been merged.
 
 use metaloc_record::InstFlags;
 
@@ -22,8 +23,13 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.placements.passes(case.block, from) {
         return None;
     }
-    let here = from == case.block && case.is_gone(sources[0].inst);
-    let confidence = if here { Confidence::Certain } else { Confidence::Likely };
+    let confidence = if !case.stays(sources[0].inst) {
+        Confidence::Note
+    } else if from == case.block && case.is_gone(sources[0].inst) {
+        Confidence::Certain
+    } else {
+        Confidence::Likely
+    };
     Some(case.lost("lost_terminator", sources, confidence))
 }
 
@@ -72,6 +78,30 @@ mod tests {
             "move %2 b0 b1\n clone %9 %2\n insert %9 b0\n remove %9 b0\n erase %9\n create %5\n insert %5 b0\n erase %2",
         );
         assert_eq!(found, ["lost_terminator certain lost preserve %5 <- %2"]);
+    }
+
+    /// SimplifyCFG folds a branch without location in b1, then merges b1 into b0.
+    #[test]
+    fn what_counts_is_where_it_was_created() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b2 b3: %2 br
+             b2: %3 ret @3
+             b3: %4 ret @4
+             after
+             b0 -> b2: %5 br
+             b2: %3 ret @3
+             events
+             create %5
+             insert %5 b1
+             remove %2 b1
+             erase %2
+             remove %1 b0
+             erase %1
+             move %5 b1 b0",
+        );
+        assert!(found.is_empty(), "{found:?}");
     }
 
     /// The fresh branch of a split stands for nothing.

@@ -18,7 +18,7 @@ use metaloc_record::{BlockId, Inst, InstFlags, InstId, LocId, LocationTable, Opc
 
 use crate::changes::Changes;
 use crate::finding::{Actual, Confidence, Finding, Kind, Link, Operation, Source};
-use crate::lineage::{Destination, Lineage, Origin};
+use crate::lineage::{Destination, Lineage, Origin, Passage};
 use crate::location_sets::is_real;
 use crate::placement::{OffPath, Placement, Placements};
 
@@ -38,7 +38,7 @@ pub struct Case<'c, 'a> {
     /// Its block in P'.
     pub block: BlockId,
     /// What is known about its location on its paths; `Unclear` if it has none.
-    pub placement: &'c Placement,
+    pub placement: Placement,
     /// True if L_dst is a subset of L_src for all its sources together.
     pub sources_conform: bool,
     /// The two functions.
@@ -74,6 +74,7 @@ pub fn is_lost(destination: &Destination<'_>) -> bool {
     destination.origin == Origin::Created
         && destination.inst.loc == LocId::NONE
         && !destination.updates.dropped
+        && destination.passage != Passage::Dropped
 }
 
 /// No machine code comes from it at its place, so that no debugger ever stops there: intrinsics without
@@ -116,6 +117,13 @@ impl<'a> Case<'_, 'a> {
         self.changes.after(inst).is_none()
     }
 
+    /// True if the destination is in the block that the source was in, in the rest or in a copy of it.
+    fn stays(&self, source: InstId) -> bool {
+        self.source_block(source).is_some_and(|from| {
+            self.placements.was(self.block) == Some(from) || self.placements.is_copy(from, self.block)
+        })
+    }
+
     fn is_opcode(&self, inst: &Inst, name: &str) -> bool {
         inst.opcode == Opcode::from_name(name)
     }
@@ -128,7 +136,7 @@ impl<'a> Case<'_, 'a> {
     }
 
     fn off_path(&self) -> Option<&OffPath> {
-        match self.placement {
+        match &self.placement {
             Placement::OffPath(off_path) => Some(off_path),
             Placement::OnPath | Placement::Unclear => None,
         }
@@ -162,6 +170,11 @@ impl<'a> Case<'_, 'a> {
     }
 
     fn lost(&self, rule: &'static str, sources: Vec<Source>, confidence: Confidence) -> Finding {
-        Finding { sources, ..self.finding(rule, Operation::Preserve, confidence) }
+        let finding = self.finding(rule, Operation::Preserve, confidence);
+        let site = match self.destination.passage {
+            Passage::Lost(site) => site,
+            Passage::Kept | Passage::Dropped => finding.site,
+        };
+        Finding { sources, site, ..finding }
     }
 }

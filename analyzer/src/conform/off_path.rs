@@ -29,7 +29,6 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
         finding.sources.sort_by_key(|s| s.link);
     }
     finding.extra = off_path.extra.clone();
-    finding.path = off_path.path.clone();
     Some(finding)
 }
 

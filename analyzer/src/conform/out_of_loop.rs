@@ -8,32 +8,70 @@
 //! The paper's relation allows it where all paths through the destination pass the loop body. So this is
 //! no finding for a hoist from a block that every path passes anyway, as LoopRotate does it from the
 //! header: there it is executed at once in either place. Copies of whole blocks (peeling, unrolling)
-//! stand for their blocks. A sink is likely, since nothing but the rule above is violated.
+//! stand for their blocks.
+//!
+//! Likely, since all paths may well pass both places. A note for an instruction that is moved down: LLVM
+//! sinks out of loops with the location in InstCombine, and a step that is shown once at the end is what
+//! the last iteration did.
 
-use metaloc_record::InstFlags;
+use metaloc_record::{BlockId, InstFlags};
 
-use super::Case;
-use crate::finding::{Confidence, Finding, Link, Operation};
+use super::{Case, off_path};
+use crate::finding::{Confidence, Finding, Link, Operation, Source};
+use crate::lineage::Origin;
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
-    let link = if case.is(InstFlags::PHI) { return None } else { [Link::Clone, Link::Move] };
-    let source = case.destination.sources.iter().find(|s| link.contains(&s.link))?;
-    if source.loc != case.inst().loc || case.destination.updates.set || case.destination.updates.merged {
-        return None;
-    }
+    let source = source(case)?;
     let from = case.source_block(source.inst)?;
-    // Stays in its loop, or the loop is gone and there is nothing to be outside of.
-    let still_loops = case.placements.in_loop_after(from);
-    if from == case.block || !still_loops || !case.placements.leaves_loop(case.block, from) {
+    let placements = case.placements;
+    // The loop has to be there still, and the destination in none that took its place.
+    if !placements.goes_up_in_depth(from, case.block) || !placements.leaves_loop(case.block, from) {
         return None;
     }
-    if case.placements.is_copy(from, case.block) || case.changes.had(case.block, case.inst().loc) {
+    if placements.is_copy(from, case.block) || case.changes.had(case.block, case.inst().loc) {
         return None;
     }
-    if !case.placements.comes_before(from, case.block) && case.placements.passes(case.block, from) {
+    let down = placements.comes_before(from, case.block);
+    if !down && (placements.passes(case.block, from) || is_trivial_unswitch(case, from)) {
         return None;
     }
-    Some(case.finding("out_of_loop", Operation::Drop, Confidence::Likely))
+    let sunk = down && case.destination.origin == Origin::Moved;
+    let confidence = if sunk { Confidence::Note } else { Confidence::Likely };
+    let mut finding = case.finding("out_of_loop", Operation::Drop, confidence);
+    if !finding.sources.contains(&source) {
+        finding.sources.insert(0, source);
+    }
+    Some(finding)
+}
+
+/// What the destination was moved or copied from, with its location and nothing called to change that. A
+/// call that is created with the location of a call that is gone is a copy as well: LLVM copies calls
+/// with `CallInst::Create(Call, Bundles)`.
+fn source(case: &Case<'_, '_>) -> Option<Source> {
+    let updates = case.destination.updates;
+    if case.is(InstFlags::PHI) || updates.merged {
+        return None;
+    }
+    if case.destination.origin == Origin::Created {
+        let owner = off_path::owner(case).filter(|s| case.is(InstFlags::CALL) && case.is_gone(s.inst))?;
+        return case.source_inst(owner.inst)?.flags.has(InstFlags::CALL).then_some(owner);
+    }
+    let mut sources = case.destination.sources.iter();
+    let source = sources.find(|s| matches!(s.link, Link::Clone | Link::Move))?;
+    (source.loc == case.inst().loc && !updates.set).then_some(*source)
+}
+
+/// A branch that is taken out of the loop and still leaves to where it left the loop: the way that it
+/// decides is the way that it was on.
+fn is_trivial_unswitch(case: &Case<'_, '_>, from: BlockId) -> bool {
+    let (Some(old), Some(new)) = (case.changes.index_before(from), case.changes.index_after(case.block))
+    else {
+        return false;
+    };
+    let old = &case.changes.block_before(old).successors;
+    let mut new = case.changes.block_after(new).successors.iter();
+    case.is(InstFlags::TERMINATOR)
+        && new.any(|to| case.placements.was(*to).is_some_and(|was| old.contains(&was)))
 }
 
 #[cfg(test)]
@@ -61,6 +99,74 @@ mod tests {
              erase %2",
         );
         assert_eq!(found, ["out_of_loop likely incorrect drop %7 <- %2 %5"]);
+    }
+
+    #[test]
+    fn a_call_sunk_by_creating_it_anew() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 call! @2, %3 add @3, %4 br @4
+             b2: %5 phi @5, %6 ret @6
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %3 add @3, %4 br @4
+             b2: %7 call! @2, %6 ret @6
+             events
+             create %7
+             set %7 @2
+             insert %7 b2
+             replace %5 %7
+             erase %5
+             erase %2",
+        );
+        assert_eq!(found, ["out_of_loop likely incorrect drop %7 <- %2 %5"]);
+    }
+
+    /// SimpleLoopUnswitch, trivial: the second of two exits, after the first.
+    #[test]
+    fn an_exit_branch_that_is_unswitched() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %0 br @1
+             b1 -> b2 b4: %1 br @2
+             b2 -> b3 b4: %2 load @3, %3 br @4
+             b3 -> b1: %4 call! @5, %5 br @6
+             b4: %6 ret @7
+             after
+             b0 -> b5 b6: %1 br @2
+             b5 -> b7 b4: %3 br @4
+             b7 -> b1: %0 br @1
+             b1 -> b2: %9 br @2
+             b2 -> b3: %2 load @3, %11 br @4
+             b3 -> b1: %4 call! @5, %5 br @6
+             b4 -> b6: %8 br @7
+             b6: %6 ret @7
+             events
+             move %0 b0 b5
+             create %7
+             insert %7 b0
+             move %6 b4 b6
+             create %8
+             insert %8 b4
+             set %8 @7
+             remove %7 b0
+             erase %7
+             move %1 b1 b0
+             create %9
+             set %9 @2
+             insert %9 b1
+             move %0 b5 b7
+             create %10
+             insert %10 b5
+             remove %10 b5
+             erase %10
+             move %3 b2 b5
+             create %11
+             set %11 @4
+             insert %11 b2",
+        );
+        assert!(found.is_empty(), "{found:?}");
     }
 
     /// LoopRotate hoists what is invariant from the header.

@@ -19,7 +19,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let off_path = case.off_path()?;
     let sources = &case.destination.sources;
     let one = sources.iter().filter(|s| s.loc == case.inst().loc).count();
-    let others = sources.iter().filter(|s| s.loc != case.inst().loc && s.loc.is_some()).count();
+    let others = sources.iter().filter(|s| s.loc != case.inst().loc && case.is_real(s.loc)).count();
     if one == 0 || others == 0 || !case.sources_conform || case.destination.updates.merged {
         return None;
     }
@@ -31,7 +31,6 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     };
     let mut finding = case.finding("unmerged", Operation::Merge, confidence);
     finding.extra = off_path.extra.clone();
-    finding.path = off_path.path.clone();
     Some(finding)
 }
 

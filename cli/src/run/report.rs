@@ -1,21 +1,18 @@
 //! `metaloc report`: passes on inputs, one process each, and one report of all.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use metaloc_report::{Document, merge::Merger, text};
-use metaloc_toolchain::{Llvm, interrupt, plugin};
+use metaloc_toolchain::{Llvm, plugin};
 
 use super::{find_llvm, find_plugin};
 use crate::args::{Format, Report};
 use crate::input::{self, Input};
 use crate::observe::{Observation, Observer};
 use crate::output::{self, Output};
+use crate::parallel;
 use crate::pass::{self, Pass};
 use crate::progress::Progress;
 use crate::status::Status;
@@ -28,7 +25,7 @@ pub fn run(args: &Report) -> Result<Status> {
     let plugin = find_plugin(&llvm)?;
     let observer = Observer { llvm, plugin };
     let begun = Instant::now();
-    let observations = observe_all(&observer, &jobs, workers(args))?;
+    let observations = observe_all(&observer, &jobs, parallel::workers(args.jobs))?;
     let (mut document, troubles) = merge(&observer.llvm, observations);
     document.stats.seconds = begun.elapsed().as_secs_f64();
     place.finish(&render(args, &document))?;
@@ -74,38 +71,13 @@ fn kept_inputs(pass: &Pass) -> Result<Vec<Input>> {
     Ok(inputs)
 }
 
-fn workers(args: &Report) -> usize {
-    let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    args.jobs.map_or_else(cores, NonZeroUsize::get)
-}
-
-/// In parallel; the observations are in the order of the jobs whatever the number of workers.
 fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<Observation>> {
     let progress = Progress::new(jobs.len());
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    let work = || -> Result<()> {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(Job { pass, input }) = jobs.get(number) else { return Ok(()) };
-            interrupt::check()?;
-            let observation = observer.observe(pass, input).inspect_err(|_| {
-                // An error ends the whole run: no more jobs for anybody.
-                next.store(jobs.len(), Ordering::Relaxed);
-            })?;
-            progress.done(&input.name());
-            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((number, observation));
-        }
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers.min(jobs.len())).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })?;
-    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    done.sort_by_key(|(number, _)| *number);
-    Ok(done.into_iter().map(|(_, observation)| observation).collect())
+    parallel::map(jobs, workers, |Job { pass, input }| {
+        let observation = observer.observe(pass, input)?;
+        progress.done(&input.name());
+        Ok(observation)
+    })
 }
 
 fn merge(llvm: &Llvm, observations: Vec<Observation>) -> (Document, Vec<String>) {

@@ -28,6 +28,7 @@ const OPT: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 case "$1" in
 --version) echo 'LLVM (http://llvm.org/):'; echo '  LLVM version 19.1.7'; exit 0 ;;
+--help-hidden) printf '  Optimizations available\n      --gvn - x\n      --old-one - x\n'; exit 0 ;;
 -print-passes) printf 'Function passes:\n  tailcallelim\n  gvn\nLoop passes:\n  licm\n'; exit 0 ;;
 esac
 for word in "$@"; do
@@ -108,7 +109,7 @@ impl StandIn {
         fs::read_dir(self.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// Runs `metaloc SUBCOMMAND --llvm <stand-in> ARGS...`.
+    /// Runs `metaloc SUBCOMMAND --llvm <stand-in> ARGS...`; the subcommand may be two words.
     pub fn run(&self, subcommand: &str, args: &[&str]) -> Ran {
         ran(self.task(metaloc(), subcommand, args))
     }
@@ -120,7 +121,7 @@ impl StandIn {
     }
 
     fn task(&self, program: Task, subcommand: &str, args: &[&str]) -> Task {
-        let task = program.arg(subcommand).arg("--llvm").arg(self.path("opt")).args(args);
+        let task = program.args(subcommand.split(' ')).arg("--llvm").arg(self.path("opt")).args(args);
         let task = task.env("METALOC_ROOT", self.path("root")).env("METALOC_CACHE", self.path("cache"));
         let task = task.env("CARGO", self.path("cargo")).env("TMPDIR", self.path("tmp"));
         task.env_remove("METALOC_OUT").env_remove("METALOC").timeout(Duration::from_secs(120))

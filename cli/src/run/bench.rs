@@ -1,0 +1,19 @@
+//! `metaloc bench`: figures about the tool itself.
+//!
+//! - [`truth`]: how many of the known errors it finds;
+//! - [`cost`]: what it costs.
+
+mod cost;
+mod truth;
+
+use anyhow::Result;
+
+use crate::args::{Bench, BenchWhat};
+use crate::status::Status;
+
+pub fn run(args: &Bench) -> Result<Status> {
+    match &args.what {
+        BenchWhat::Truth(args) => truth::run(args),
+        BenchWhat::Cost(args) => cost::run(args),
+    }
+}

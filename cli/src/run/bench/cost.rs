@@ -1,0 +1,255 @@
+//! `metaloc bench cost`: `opt` at `default<O2>`, plain and with the plugin that records and judges.
+//!
+//! Runs are interleaved, so that whatever else the machine does meets both alike, and medians are taken.
+//! The cost per instruction of the input is the figure that must stay flat between the generated sizes.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use metaloc_corpus::{generate, ir_text, programs, stock};
+use metaloc_toolchain::Llvm;
+use metaloc_toolchain::process::{Task, Usage};
+use serde::Serialize;
+use tempfile::TempDir;
+
+use crate::args::{BenchCost, Format};
+use crate::output;
+use crate::progress::Progress;
+use crate::run::{find_llvm, find_plugin};
+use crate::status::Status;
+
+pub fn run(args: &BenchCost) -> Result<Status> {
+    let llvm = find_llvm(&args.llvm)?;
+    let plugin = find_plugin(&llvm)?;
+    let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
+    let workloads = workloads(&llvm, &scratch, &args.only)?;
+    if workloads.is_empty() {
+        bail!("no workload is called '{}'", args.only);
+    }
+    let progress = Progress::new(workloads.len() * args.runs.get() * 2);
+    let mut rows = Vec::new();
+    for workload in &workloads {
+        rows.push(measure(&llvm, &plugin, &scratch, workload, args.runs.get(), &progress)?);
+    }
+    drop(progress);
+    let result = BenchResult {
+        schema: "metaloc.bench-cost/1",
+        llvm: llvm.version,
+        runs: args.runs.get(),
+        workloads: rows,
+    };
+    output::print(&match args.format {
+        Format::Text => result.text(),
+        Format::Json => serde_json::to_string_pretty(&result)? + "\n",
+    })?;
+    Ok(Status::Clean)
+}
+
+/// Something to optimise.
+struct Workload {
+    name: String,
+    module: PathBuf,
+    args: Vec<String>,
+    instructions: u64,
+}
+
+fn workloads(llvm: &Llvm, scratch: &TempDir, only: &str) -> Result<Vec<Workload>> {
+    let mut workloads = Vec::new();
+    if "sqlite3".contains(only) {
+        workloads.push(sqlite3(llvm)?);
+    }
+    for shape in generate::SIZES {
+        let name = format!("generated-{}", shape.blocks);
+        if !name.contains(only) {
+            continue;
+        }
+        let generated = generate::module(shape, 1);
+        let module = scratch.path().join(&name).with_extension("ll");
+        fs::write(&module, &generated.text).with_context(|| format!("cannot write {}", module.display()))?;
+        let args = stock::opaque_pointer_args(&generated.text, llvm.major).into_iter().collect();
+        workloads.push(Workload { name, module, args, instructions: generated.instructions });
+    }
+    Ok(workloads)
+}
+
+fn sqlite3(llvm: &Llvm) -> Result<Workload> {
+    let units = programs::units(&output::complain)?;
+    let unit =
+        units.iter().find(|unit| unit.program.name == "sqlite3").context("no sqlite3 among the programs")?;
+    let module = unit.bitcode(llvm)?;
+    let text = stock::output(Task::new(&llvm.opt).arg("-S").arg(&module))?;
+    let text = String::from_utf8_lossy(&text);
+    let describes_variable = |text: &str| text.contains("@llvm.dbg.");
+    let instructions =
+        ir_text::instructions(&text).filter(|inst| !describes_variable(&inst.text)).count() as u64;
+    Ok(Workload { name: "sqlite3".into(), module, args: Vec::new(), instructions })
+}
+
+#[derive(Debug, Serialize)]
+struct BenchResult {
+    schema: &'static str,
+    llvm: String,
+    runs: usize,
+    workloads: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    instructions: u64,
+    plain: Figures,
+    plugin: Figures,
+    time_ratio: f64,
+    memory_ratio: f64,
+    /// (plugin - plain) per instruction of the input.
+    microseconds_per_instruction: f64,
+}
+
+/// Medians, and every single run.
+#[derive(Debug, Serialize)]
+struct Figures {
+    seconds: f64,
+    mebibytes: f64,
+    all_seconds: Vec<f64>,
+}
+
+fn measure(
+    llvm: &Llvm,
+    plugin: &Path,
+    scratch: &TempDir,
+    workload: &Workload,
+    runs: usize,
+    progress: &Progress,
+) -> Result<Row> {
+    let plain = Task::new(&llvm.opt)
+        .args(&workload.args)
+        .arg("-passes=default<O2>")
+        .arg(&workload.module)
+        .args(["-o", "/dev/null"])
+        .env_remove("METALOC")
+        .env_remove("METALOC_OUT");
+    let observed = plain.clone().arg(format!("-load-pass-plugin={}", plugin.display()));
+    let observed = observed.env("METALOC_OUT", scratch.path().join("report.json"));
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        for (task, usages) in [(&plain, &mut without), (&observed, &mut with)] {
+            usages.push(stock::succeed(task.clone())?.usage);
+            progress.done(&workload.name);
+        }
+    }
+    Ok(Row::new(workload, &without, &with))
+}
+
+impl Row {
+    fn new(workload: &Workload, plain: &[Usage], plugin: &[Usage]) -> Row {
+        let (plain, plugin) = (Figures::of(plain), Figures::of(plugin));
+        Row {
+            name: workload.name.clone(),
+            instructions: workload.instructions,
+            time_ratio: plugin.seconds / plain.seconds,
+            memory_ratio: plugin.mebibytes / plain.mebibytes,
+            microseconds_per_instruction: (plugin.seconds - plain.seconds) * 1e6
+                / workload.instructions as f64,
+            plain,
+            plugin,
+        }
+    }
+}
+
+impl Figures {
+    fn of(usages: &[Usage]) -> Figures {
+        let all_seconds: Vec<f64> = usages.iter().map(|usage| usage.cpu().as_secs_f64()).collect();
+        let mebibytes = usages.iter().map(|usage| usage.max_rss_kib as f64 / 1024.0).collect();
+        Figures { seconds: median(all_seconds.clone()), mebibytes: median(mebibytes), all_seconds }
+    }
+}
+
+/// The middle one; of an even number, the mean of the two in the middle.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => values[count / 2],
+        count => (values[count / 2 - 1] + values[count / 2]) / 2.0,
+    }
+}
+
+impl BenchResult {
+    fn text(&self) -> String {
+        let mut text =
+            format!("LLVM {}, default<O2>, median of {} runs, user and system time\n", self.llvm, self.runs);
+        text += "                  instructions   plain  plugin  ratio    plain   plugin  ratio  per instruction\n";
+        for row in &self.workloads {
+            let _ = writeln!(
+                text,
+                "{:<16} {:>13} {:>6.2}s {:>6.2}s {:>5.2}x {:>5.0} MiB {:>4.0} MiB {:>5.2}x {:>9.2} us",
+                row.name,
+                row.instructions,
+                row.plain.seconds,
+                row.plugin.seconds,
+                row.time_ratio,
+                row.plain.mebibytes,
+                row.plugin.mebibytes,
+                row.memory_ratio,
+                row.microseconds_per_instruction
+            );
+        }
+        if let Some(spread) = self.spread() {
+            let _ = writeln!(text, "cost per instruction of the generated sizes: within {spread:.2}x");
+        }
+        text
+    }
+
+    /// Largest cost per instruction of a generated module over the smallest; `None` with fewer than two.
+    fn spread(&self) -> Option<f64> {
+        let generated = self.workloads.iter().filter(|row| row.name.starts_with("generated"));
+        let costs: Vec<f64> = generated.map(|row| row.microseconds_per_instruction).collect();
+        let (least, most) =
+            (costs.iter().copied().reduce(f64::min)?, costs.iter().copied().reduce(f64::max)?);
+        (costs.len() > 1 && least > 0.0).then(|| most / least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn usages(seconds: &[u64]) -> Vec<Usage> {
+        let usage = |seconds: &u64| Usage {
+            user: Duration::from_secs(*seconds),
+            max_rss_kib: seconds * 1024,
+            ..Usage::default()
+        };
+        seconds.iter().map(usage).collect()
+    }
+
+    fn row(name: &str, plain: &[u64], plugin: &[u64]) -> Row {
+        let workload =
+            Workload { name: name.into(), module: "m".into(), args: Vec::new(), instructions: 1_000_000 };
+        Row::new(&workload, &usages(plain), &usages(plugin))
+    }
+
+    #[test]
+    fn medians_and_ratios() {
+        let row = row("sqlite3", &[10, 90, 20], &[30, 25, 99]);
+        assert_eq!((row.plain.seconds, row.plugin.seconds, row.time_ratio), (20.0, 30.0, 1.5));
+        assert_eq!((row.memory_ratio, row.microseconds_per_instruction), (1.5, 10.0));
+        assert_eq!(median(vec![4.0, 1.0, 3.0, 2.0]), 2.5);
+    }
+
+    #[test]
+    fn only_generated_modules_are_compared_with_each_other() {
+        let rows = vec![
+            row("sqlite3", &[1], &[90]),
+            row("generated-100", &[1], &[3]),
+            row("generated-1000", &[1], &[4]),
+        ];
+        let result = BenchResult { schema: "", llvm: "19".into(), runs: 1, workloads: rows };
+        assert_eq!(result.spread(), Some(1.5));
+        assert!(result.text().ends_with("within 1.50x\n"));
+    }
+}

@@ -1,0 +1,271 @@
+//! `metaloc bench truth`: the known errors, how many of them show, and how many of those are found.
+//!
+//! Whether an error shows is decided without the plugin, by the location that the stock `opt` leaves on the
+//! destination. What is reported about a destination whose location is right is counted apart: it is noise.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use metaloc_corpus::regress::{self, RegressInput};
+use metaloc_corpus::truth::{self, Origin, TruthCase, TruthRecord};
+use metaloc_corpus::{Error, ir_text, llvm_tests, stock};
+use metaloc_report::Document;
+use metaloc_toolchain::process::{Stdin, Task};
+use metaloc_toolchain::{Llvm, plugin};
+use serde::Serialize;
+
+use crate::args::{BenchTruth, Format, TruthInputs};
+use crate::output;
+use crate::parallel;
+use crate::progress::Progress;
+use crate::run::{find_llvm, find_plugin};
+use crate::status::Status;
+
+pub fn run(args: &BenchTruth) -> Result<Status> {
+    let llvm = find_llvm(&args.llvm)?;
+    let regress = plugin::root()?.join("regress");
+    let records = truth::records(&regress.join("llvm-truth.json"))?;
+    let own = match args.inputs {
+        TruthInputs::Upstream => Vec::new(),
+        TruthInputs::Own | TruthInputs::All => regress::inputs(&regress.join("passes"))?,
+    };
+    let upstream = match (&args.source, args.inputs) {
+        (_, TruthInputs::Own) => None,
+        (Some(source), _) => Some(source.clone()),
+        (None, _) => Some(llvm_tests::source(&output::complain)?),
+    };
+    let bench = Bench { plugin: find_plugin(&llvm)?, llvm, own, upstream };
+    let progress = Progress::new(records.len());
+    let rows = parallel::map(&records, parallel::workers(None), |record| {
+        let row = bench.row(record)?;
+        progress.done(&record.id);
+        Ok(row)
+    })?;
+    drop(progress);
+    let result = BenchResult::new(&bench.llvm.version, rows);
+    output::print(&match args.format {
+        Format::Text => result.text(),
+        Format::Json => serde_json::to_string_pretty(&result)? + "\n",
+    })?;
+    Ok(if result.found < args.at_least { Status::Findings } else { Status::Clean })
+}
+
+struct Bench {
+    llvm: Llvm,
+    plugin: PathBuf,
+    own: Vec<RegressInput>,
+    upstream: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize)]
+struct BenchResult {
+    schema: &'static str,
+    llvm: String,
+    /// Records with an input whose destination has another location than where the error is fixed.
+    visible: usize,
+    /// Those of them that a report finds on such an input.
+    found: usize,
+    /// Records reported on an input whose destination is right.
+    noise: usize,
+    records: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    id: String,
+    pass: String,
+    operation: String,
+    cases: Vec<Case>,
+}
+
+/// A record on one input.
+#[derive(Debug, Serialize)]
+struct Case {
+    input: String,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Outcome {
+    Ran { location: String, visible: bool, found: bool },
+    NotRun { problem: String },
+}
+
+impl Bench {
+    fn row(&self, record: &TruthRecord) -> Result<Row> {
+        let mut cases = Vec::new();
+        for case in record.own_cases(&self.own, &self.llvm)? {
+            cases.push(self.case(&case)?);
+        }
+        if let Some(source) = &self.upstream {
+            match record.upstream_case(source, &self.llvm) {
+                Ok(case) => cases.push(self.case(&case)?),
+                Err(Error::Unadaptable { path, reason, .. }) => {
+                    cases.push(Case { input: short(&path), outcome: Outcome::NotRun { problem: reason } });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let pass = record.bare_pass().to_owned();
+        Ok(Row { id: record.id.clone(), pass, operation: record.operation.to_lowercase(), cases })
+    }
+
+    fn case(&self, case: &TruthCase) -> Result<Case> {
+        let (Origin::Own(path) | Origin::Upstream(path)) = &case.origin;
+        let outcome = match self.outcome(case)? {
+            Ok(outcome) => outcome,
+            Err(problem) => Outcome::NotRun { problem },
+        };
+        Ok(Case { input: short(path), outcome })
+    }
+
+    /// An `Err` inside is trouble with this case alone.
+    fn outcome(&self, case: &TruthCase) -> Result<std::result::Result<Outcome, String>> {
+        let task = Task::new(&self.llvm.opt).args(&case.opt_args).stdin(Stdin::Bytes(case.input.clone()));
+        let ir = match stock::output(task.clone().arg("-S").env("METALOC", "off")) {
+            Ok(ir) => ir,
+            Err(metaloc_toolchain::Error::Failed { exit, .. }) => return Ok(Err(format!("opt: {exit}"))),
+            Err(error) => return Err(error.into()),
+        };
+        let Some(destination) = ir_text::destination(&String::from_utf8_lossy(&ir), &case.probe) else {
+            return Ok(Err("the destination is not there".into()));
+        };
+        let Some(report) = self.report(task)? else { return Ok(Err("the plugin left no report".into())) };
+        Ok(Ok(Outcome::Ran {
+            location: destination.location.to_string(),
+            visible: case.is_visible(&destination),
+            found: case.is_found(&report, &destination),
+        }))
+    }
+
+    fn report(&self, task: Task) -> Result<Option<Document>> {
+        let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
+        let written = scratch.path().join("report.json");
+        let task = task.arg(format!("-load-pass-plugin={}", self.plugin.display())).arg("-disable-output");
+        task.env("METALOC_OUT", &written).env_remove("METALOC").run()?;
+        match fs::read_to_string(&written) {
+            Ok(text) => Ok(Some(Document::from_json(&text).context("the plugin's report")?)),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// The last two parts of a path: enough to find it.
+fn short(path: &Path) -> String {
+    let mut parts: Vec<_> = path.iter().rev().take(2).map(|part| part.to_string_lossy()).collect();
+    parts.reverse();
+    parts.join("/")
+}
+
+impl Row {
+    fn ran(&self) -> impl Iterator<Item = (bool, bool)> {
+        self.cases.iter().filter_map(|case| match case.outcome {
+            Outcome::Ran { visible, found, .. } => Some((visible, found)),
+            Outcome::NotRun { .. } => None,
+        })
+    }
+
+    fn is_visible(&self) -> bool {
+        self.ran().any(|(visible, _)| visible)
+    }
+
+    fn is_found(&self) -> bool {
+        self.ran().any(|(visible, found)| visible && found)
+    }
+
+    fn is_noise(&self) -> bool {
+        self.ran().any(|(visible, found)| !visible && found)
+    }
+
+    fn verdict(&self) -> &'static str {
+        match (self.is_found(), self.is_visible(), self.is_noise()) {
+            (true, _, _) => "found",
+            (_, true, _) => "missed",
+            (_, _, true) => "noise",
+            _ if self.ran().next().is_none() => "not run",
+            _ => "right",
+        }
+    }
+}
+
+impl BenchResult {
+    fn new(version: &str, records: Vec<Row>) -> BenchResult {
+        let count = |is: fn(&Row) -> bool| records.iter().filter(|row| is(row)).count();
+        BenchResult {
+            schema: "metaloc.bench-truth/1",
+            llvm: version.to_owned(),
+            visible: count(Row::is_visible),
+            found: count(Row::is_found),
+            noise: count(Row::is_noise),
+            records,
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for row in &self.records {
+            let _ = writeln!(text, "{:8} {:20} {:9} {}", row.verdict(), row.id, row.operation, row.pass);
+            // Where all is well the inputs are of no interest.
+            for case in row.cases.iter().filter(|_| row.verdict() != "found" && row.verdict() != "right") {
+                let _ = match &case.outcome {
+                    Outcome::Ran { location, visible, found } => {
+                        let shows = if *visible { "shows" } else { "does not show" };
+                        let said = if *found { ", reported" } else { "" };
+                        writeln!(text, "           {}: {location}, {shows}{said}", case.input)
+                    }
+                    Outcome::NotRun { problem } => writeln!(text, "           {}: {problem}", case.input),
+                };
+            }
+        }
+        let BenchResult { llvm, found, visible, noise, records, .. } = self;
+        let of = records.len();
+        let _ = writeln!(
+            text,
+            "LLVM {llvm}: {found} found of {visible} visible, {noise} reported where right, {of} records"
+        );
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(cases: &[Option<(bool, bool)>]) -> Row {
+        let cases = cases.iter().map(|case| Case {
+            input: "x.ll".into(),
+            outcome: match *case {
+                Some((visible, found)) => Outcome::Ran { location: "-".into(), visible, found },
+                None => Outcome::NotRun { problem: "no".into() },
+            },
+        });
+        Row { id: "t".into(), pass: "p".into(), operation: "drop".into(), cases: cases.collect() }
+    }
+
+    #[test]
+    fn one_input_is_enough_to_be_found_but_only_one_that_shows_the_error() {
+        assert_eq!(row(&[Some((true, false)), Some((true, true))]).verdict(), "found");
+        assert_eq!(row(&[Some((true, false)), None]).verdict(), "missed");
+        assert_eq!(row(&[Some((true, false)), Some((false, true))]).verdict(), "missed");
+        assert_eq!(row(&[Some((false, true))]).verdict(), "noise");
+        assert_eq!(row(&[Some((false, false))]).verdict(), "right");
+        assert_eq!(row(&[None]).verdict(), "not run");
+    }
+
+    #[test]
+    fn the_sum_counts_records_and_not_inputs() {
+        let rows = vec![
+            row(&[Some((true, true)), Some((true, true))]),
+            row(&[Some((true, false))]),
+            row(&[Some((false, true))]),
+        ];
+        let result = BenchResult::new("16.0.6", rows);
+        assert_eq!((result.visible, result.found, result.noise), (2, 1, 1));
+        let last = result.text().lines().last().unwrap().to_owned();
+        assert_eq!(last, "LLVM 16.0.6: 1 found of 2 visible, 1 reported where right, 3 records");
+    }
+}
