@@ -10,6 +10,7 @@ use crate::bits::Bits;
 use crate::domain::{Fault, Requirement, Symbolic, Window};
 use crate::expr::normal::Normaliser;
 use crate::expr::{Arena, Assignment, ExprId, Outcome, Sort, evaluate};
+use crate::region::Region;
 use crate::x86::state::{Flag, FlagWord, State};
 use crate::x86::{Next, step};
 use iced_x86::{Code, Instruction};
@@ -51,7 +52,7 @@ impl Run {
 
 fn compare(instruction: &Instruction, input: &Input) -> Result<(), String> {
     let Some(prediction) = predict(input, instruction)? else { return Ok(()) };
-    let domain = Symbolic::new(Arena::new());
+    let domain = Symbolic::new(Arena::new(), "");
     let mut state = State::new(
         &domain,
         |number| domain.variable(&format!("general.{number}"), 64),
@@ -59,13 +60,15 @@ fn compare(instruction: &Instruction, input: &Input) -> Result<(), String> {
         |flag| domain.variable(&format!("flag.{flag:?}"), 1),
     );
     let next = step(&domain, &mut state, instruction);
-    let (arena, memory, requirements) = domain.into_parts();
+    let (mut arena, collected) = domain.into_parts();
+    let memory = collected.memories.get(&Region::Rest).copied();
+    let memory = memory.unwrap_or_else(|| Region::Rest.variable(&mut arena));
     let mut run = Run { arena, normaliser: Normaliser::new(), assignment: Assignment::default() };
     assign(&mut run, input);
     match prediction {
-        Prediction::Faults(fault) => compare_fault(&mut run, fault, &requirements),
+        Prediction::Faults(fault) => compare_fault(&mut run, fault, &collected.requirements),
         Prediction::Completes { state: concrete, window, pc } => {
-            for requirement in requirements {
+            for requirement in collected.requirements {
                 run.expect("a requirement", requirement.condition, Bits::bit(true))?;
             }
             compare_states(&mut run, &state, &concrete)?;
@@ -88,7 +91,7 @@ fn assign(run: &mut Run, input: &Input) {
     for flag in Flag::ALL {
         set(format!("flag.{flag:?}"), Bits::new(1, u128::from(input.flags >> flag.bit())));
     }
-    let symbol = run.arena.symbol("memory", Sort::Memory(64));
+    let symbol = run.arena.symbol(&Region::Rest.variable_name(), Sort::Memory(64));
     let page = (0..PAGE as usize - WINDOW).map(|_| 0).chain(input.window);
     run.assignment.memories.insert(symbol, (u128::from(DATA)..).zip(page).collect());
 }

@@ -1,10 +1,12 @@
-//! The symbolic domain: words are expressions, memory is an expression, and what must hold for an instruction
-//! to complete is collected instead of decided.
+//! The symbolic domain: words are expressions, memory is one expression per region, and what must hold for an
+//! instruction to complete is collected instead of decided.
 
 use super::{Domain, Fault};
 use crate::bits::Bits;
 use crate::expr::{Arena, BinaryOp, CommutativeOp, CompareOp, ExprId, Sort};
+use crate::region::{Access, Region};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// A bit that must be set, or the instruction faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,49 +17,75 @@ pub struct Requirement {
     pub otherwise: Fault,
 }
 
-/// Expressions of one arena and the memory they speak of.
-#[derive(Debug)]
-pub struct Symbolic {
+/// Says which region an address is taken to lie in. That it does is an obligation of its own.
+pub type Classifier<'a> = dyn Fn(&mut Arena, ExprId) -> Region + 'a;
+
+/// Expressions of one arena and the memories they speak of.
+pub struct Symbolic<'a> {
     inner: RefCell<Inner>,
+    classify: Box<Classifier<'a>>,
 }
 
-#[derive(Debug)]
 struct Inner {
     arena: Arena,
-    memory: ExprId,
-    requirements: Vec<Requirement>,
+    prefix: String,
+    collected: Collected,
     unknowns: u32,
 }
 
-impl Symbolic {
-    /// With 64-bit addresses; the memory is the variable `memory`.
-    pub fn new(mut arena: Arena) -> Symbolic {
-        let memory = arena.variable("memory", Sort::Memory(64));
-        Symbolic { inner: RefCell::new(Inner { arena, memory, requirements: Vec::new(), unknowns: 0 }) }
+/// What a symbolic run leaves behind.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Memories that were touched, as they are now.
+    pub memories: BTreeMap<Region, ExprId>,
+    /// What must hold for all that ran to complete.
+    pub requirements: Vec<Requirement>,
+    /// All accesses, in order.
+    pub accesses: Vec<Access>,
+}
+
+impl<'a> Symbolic<'a> {
+    /// With 64-bit addresses; all memory is one region. `prefix` sets its unknowns apart from those of other
+    /// runs in the same arena.
+    pub fn new(arena: Arena, prefix: &str) -> Symbolic<'a> {
+        Symbolic::with_regions(arena, prefix, Box::new(|_, _| Region::Rest))
+    }
+
+    /// With memory by region.
+    pub fn with_regions(arena: Arena, prefix: &str, classify: Box<Classifier<'a>>) -> Symbolic<'a> {
+        let inner = Inner { arena, prefix: prefix.to_owned(), collected: Collected::default(), unknowns: 0 };
+        Symbolic { inner: RefCell::new(inner), classify }
     }
 
     /// A variable.
     pub fn variable(&self, name: &str, width_bits: u32) -> ExprId {
-        self.inner.borrow_mut().arena.variable(name, Sort::Bits(width_bits))
+        self.with(|arena| arena.variable(name, Sort::Bits(width_bits)))
     }
 
-    /// The memory as it is now.
-    pub fn memory(&self) -> ExprId {
-        self.inner.borrow().memory
-    }
-
-    /// The arena, the memory as it is now, and what must hold for all that ran to complete.
-    pub fn into_parts(self) -> (Arena, ExprId, Vec<Requirement>) {
+    /// The arena and what was collected.
+    pub fn into_parts(self) -> (Arena, Collected) {
         let inner = self.inner.into_inner();
-        (inner.arena, inner.memory, inner.requirements)
+        (inner.arena, inner.collected)
     }
 
     fn with<T>(&self, make: impl FnOnce(&mut Arena) -> T) -> T {
         make(&mut self.inner.borrow_mut().arena)
     }
+
+    /// Notes an access; gives its region and the memory there.
+    fn access(&self, address: ExprId, bytes: u32, write: bool) -> (Region, ExprId) {
+        let mut inner = self.inner.borrow_mut();
+        let inner = &mut *inner;
+        let region = (self.classify)(&mut inner.arena, address);
+        inner.collected.accesses.push(Access { region: region.clone(), address, bytes, write });
+        let arena = &mut inner.arena;
+        let memory =
+            *inner.collected.memories.entry(region.clone()).or_insert_with(|| region.variable(arena));
+        (region, memory)
+    }
 }
 
-impl Domain for Symbolic {
+impl Domain for Symbolic<'_> {
     type Word = ExprId;
 
     fn constant(&self, width_bits: u32, value: u128) -> ExprId {
@@ -133,24 +161,24 @@ impl Domain for Symbolic {
     fn unknown(&self, width_bits: u32) -> ExprId {
         let mut inner = self.inner.borrow_mut();
         inner.unknowns += 1;
-        let name = format!("unknown.{}.{width_bits}", inner.unknowns);
+        let name = format!("{}unknown.{}.{width_bits}", inner.prefix, inner.unknowns);
         inner.arena.variable(&name, Sort::Bits(width_bits))
     }
 
     fn load(&self, address: ExprId, bytes: u32) -> Result<ExprId, Fault> {
-        let memory = self.memory();
+        let (_, memory) = self.access(address, bytes, false);
         Ok(self.with(|arena| arena.load(memory, address, bytes)))
     }
 
     fn store(&self, address: ExprId, value: ExprId) -> Result<(), Fault> {
-        let memory = self.memory();
+        let (region, memory) = self.access(address, self.width_bits(value) / 8, true);
         let after = self.with(|arena| arena.store(memory, address, value));
-        self.inner.borrow_mut().memory = after;
+        self.inner.borrow_mut().collected.memories.insert(region, after);
         Ok(())
     }
 
     fn require(&self, condition: ExprId, otherwise: Fault) -> Result<(), Fault> {
-        self.inner.borrow_mut().requirements.push(Requirement { condition, otherwise });
+        self.inner.borrow_mut().collected.requirements.push(Requirement { condition, otherwise });
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ pub mod state;
 
 use crate::domain::{Domain, Fault};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
-use operand::Context;
+use operand::{Context, Fixups};
 use state::State;
 
 /// Where control goes after an instruction.
@@ -75,6 +75,16 @@ pub fn step<D: Domain>(
     state: &mut State<D::Word>,
     instruction: &Instruction,
 ) -> Result<Next<D::Word>, Stop> {
+    step_linked(domain, state, instruction, Fixups::default())
+}
+
+/// Runs one instruction into which the linker will write.
+pub fn step_linked<D: Domain>(
+    domain: &D,
+    state: &mut State<D::Word>,
+    instruction: &Instruction,
+    fixups: Fixups<D::Word>,
+) -> Result<Next<D::Word>, Stop> {
     let unsupported = |detail: &str| Stop::Unsupported {
         what: format!("{:?}{detail}", instruction.mnemonic()).to_lowercase(),
         pc: instruction.ip(),
@@ -87,7 +97,7 @@ pub fn step<D: Domain>(
         return Err(unsupported(" relative to fs or gs"));
     }
     let before = state.clone();
-    let next = rows::run(meaning, &mut Context::new(domain, state, instruction));
+    let next = rows::run(meaning, &mut Context { domain, state, instruction, fixups });
     if next.is_err() {
         *state = before;
     }

@@ -6,6 +6,23 @@ use super::state::{Flag, State};
 use crate::domain::{Domain, Fault};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
+/// Words that stand for what the linker will write into an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fixups<W> {
+    /// The displacement, 64 bits; the whole address if the operand is relative to rip.
+    pub displacement: Option<W>,
+    /// The immediate, of the operand's width.
+    pub immediate: Option<W>,
+    /// What the memory operand holds: a constant that the linker knows.
+    pub loaded: Option<W>,
+}
+
+impl<W> Default for Fixups<W> {
+    fn default() -> Self {
+        Fixups { displacement: None, immediate: None, loaded: None }
+    }
+}
+
 /// One instruction about to run.
 pub struct Context<'a, D: Domain> {
     /// The domain.
@@ -14,14 +31,11 @@ pub struct Context<'a, D: Domain> {
     pub state: &'a mut State<D::Word>,
     /// The instruction.
     pub instruction: &'a Instruction,
+    /// What the linker writes into it.
+    pub fixups: Fixups<D::Word>,
 }
 
 impl<'a, D: Domain> Context<'a, D> {
-    /// Puts the three together.
-    pub fn new(domain: &'a D, state: &'a mut State<D::Word>, instruction: &'a Instruction) -> Self {
-        Context { domain, state, instruction }
-    }
-
     /// Width of an operand: of the register, of the access, or of the first operand for immediates.
     pub fn width_bits(&self, operand: u32) -> u32 {
         match self.instruction.op_kind(operand) {
@@ -46,14 +60,19 @@ impl<'a, D: Domain> Context<'a, D> {
         match self.instruction.op_kind(operand) {
             OpKind::Register => Ok(self.state.read(self.domain, self.instruction.op_register(operand))),
             OpKind::Memory => {
+                if let Some(word) = self.fixups.loaded {
+                    return Ok(word);
+                }
                 let address = self.address();
                 self.check_alignment(address)?;
                 let bytes = self.instruction.memory_size().size() as u32;
                 self.domain.load(address, bytes).map_err(|fault| self.by_segment(fault))
             }
-            _ => Ok(self
-                .domain
-                .constant(self.width_bits(operand), u128::from(self.instruction.immediate(operand)))),
+            _ => {
+                let value = u128::from(self.instruction.immediate(operand));
+                let plain = || self.domain.constant(self.width_bits(operand), value);
+                Ok(self.fixups.immediate.unwrap_or_else(plain))
+            }
         }
     }
 
@@ -76,12 +95,13 @@ impl<'a, D: Domain> Context<'a, D> {
     /// Address of the memory operand.
     pub fn address(&self) -> D::Word {
         let (domain, instruction) = (self.domain, self.instruction);
-        let displacement = domain.constant(64, u128::from(instruction.memory_displacement64()));
         // For rip-relative operands iced has already added the address of the next instruction.
         if instruction.is_ip_rel_memory_operand() {
-            return domain.constant(64, u128::from(instruction.ip_rel_memory_address()));
+            let plain = || domain.constant(64, u128::from(instruction.ip_rel_memory_address()));
+            return self.fixups.displacement.unwrap_or_else(plain);
         }
-        let mut address = displacement;
+        let plain = || domain.constant(64, u128::from(instruction.memory_displacement64()));
+        let mut address = self.fixups.displacement.unwrap_or_else(plain);
         for (register, scale) in
             [(instruction.memory_base(), 1), (instruction.memory_index(), instruction.memory_index_scale())]
         {
