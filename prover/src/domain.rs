@@ -7,7 +7,7 @@ mod concrete;
 mod symbolic;
 
 pub use concrete::{Concrete, Window};
-pub use symbolic::{Classifier, Collected, Requirement, Symbolic};
+pub use symbolic::{Collected, Layout, OneRegion, Requirement, Symbolic};
 
 /// Why an instruction does not complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,8 +2,10 @@
 //! else is one clear error.
 
 use object::{
-    Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionIndex, SymbolKind, elf,
+    Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionIndex, SectionKind,
+    SymbolKind, elf,
 };
+use std::collections::{BTreeMap, HashMap};
 
 /// A relocatable object.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct FunctionCode {
     pub bytes: Vec<u8>,
     /// What the linker will change, by pc.
     pub relocations: Vec<Relocation>,
+    /// Bytes that never change, from the symbol on that relocations name: constant pools.
+    pub constants: BTreeMap<String, Vec<u8>>,
 }
 
 /// A field that the linker fills in.
@@ -128,12 +132,13 @@ impl ObjectFile {
         if object.kind() != object::ObjectKind::Relocatable {
             return Err(ObjectError::Kind { file: file.to_owned(), found: format!("{:?}", object.kind()) });
         }
+        let names = names(&object);
         let mut functions = Vec::new();
         for symbol in
             object.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
         {
             if let Some(index) = symbol.section_index() {
-                functions.push(function(file, &object, &symbol, index)?);
+                functions.push(function(file, &object, &symbol, index, &names)?);
             }
         }
         if functions.is_empty() {
@@ -166,6 +171,7 @@ fn function(
     object: &object::File,
     symbol: &object::Symbol,
     index: SectionIndex,
+    names: &Names,
 ) -> Result<FunctionCode, ObjectError> {
     let malformed = |reason: String| ObjectError::Malformed { file: file.to_owned(), reason };
     let section = object.section_by_index(index).map_err(|error| malformed(error.to_string()))?;
@@ -179,7 +185,7 @@ fn function(
         .and_then(|(start, end)| data.get(start..end))
         .ok_or_else(|| malformed(format!("function `{name}` lies outside of {section_name}")))?
         .to_vec();
-    let mut relocations = Vec::new();
+    let (mut relocations, mut constants) = (Vec::new(), BTreeMap::new());
     for (pc, relocation) in section.relocations() {
         if (low_pc..low_pc + size).contains(&pc) {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
@@ -189,22 +195,58 @@ fn function(
                 r_type: r_type.0,
                 pc,
             })?;
-            let symbol = target(object, relocation.target()).map_err(malformed)?;
+            let symbol = target(object, names, relocation.target()).map_err(malformed)?;
+            if let Some(bytes) = constant_bytes(object, relocation.target()) {
+                constants.insert(symbol.clone(), bytes);
+            }
             relocations.push(Relocation { pc, kind, symbol, addend: relocation.addend() });
         }
     }
-    Ok(FunctionCode { name, section: section_name, low_pc, bytes, relocations })
+    Ok(FunctionCode { name, section: section_name, low_pc, bytes, relocations, constants })
 }
 
-fn target(object: &object::File, target: RelocationTarget) -> Result<String, String> {
+/// What a symbol of a read-only section stands for, if the linker changes nothing there.
+fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<Vec<u8>> {
+    let RelocationTarget::Symbol(index) = target else { return None };
+    let symbol = object.symbol_by_index(index).ok()?;
+    let section = object.section_by_index(symbol.section_index()?).ok()?;
+    let read_only =
+        section.kind() == SectionKind::ReadOnlyData || section.kind() == SectionKind::ReadOnlyString;
+    // Another object may bring its own definition of a symbol that is not local.
+    if !symbol.is_local() || !read_only || section.relocations().next().is_some() {
+        return None;
+    }
+    let start = usize::try_from(symbol.address()).ok()?;
+    section.data().ok()?.get(start..).map(<[u8]>::to_vec)
+}
+
+/// A name that stands for one symbol only: local symbols and sections may share theirs.
+fn target(object: &object::File, names: &Names, target: RelocationTarget) -> Result<String, String> {
     let RelocationTarget::Symbol(index) = target else { return Err("a relocation without a symbol".into()) };
     let symbol = object.symbol_by_index(index).map_err(|error| error.to_string())?;
-    let section_name = |index| object.section_by_index(index).and_then(|section| section.name());
-    let name = match (symbol.kind(), symbol.section_index()) {
-        (SymbolKind::Section, Some(index)) => section_name(index),
+    let name = symbol_name(object, &symbol).map_err(|error| error.to_string())?;
+    Ok(if names.get(name) == Some(&1) { name.to_owned() } else { format!("{name}#{}", index.0) })
+}
+
+/// How many symbols have a name.
+type Names<'a> = HashMap<&'a str, usize>;
+
+fn names<'a>(object: &object::File<'a>) -> Names<'a> {
+    let mut names = Names::new();
+    for symbol in object.symbols() {
+        if let Ok(name) = symbol_name(object, &symbol) {
+            *names.entry(name).or_default() += 1;
+        }
+    }
+    names
+}
+
+/// The name of a symbol; a section's symbol has none of its own.
+fn symbol_name<'a>(object: &object::File<'a>, symbol: &object::Symbol<'a, '_>) -> object::Result<&'a str> {
+    match (symbol.kind(), symbol.section_index()) {
+        (SymbolKind::Section, Some(index)) => object.section_by_index(index)?.name(),
         _ => symbol.name(),
-    };
-    name.map(str::to_owned).map_err(|error| error.to_string())
+    }
 }
 
 fn kind(r_type: elf::RelocationType) -> Option<RelocationKind> {

@@ -201,6 +201,7 @@ fn code(bytes: &[u8]) -> FunctionCode {
         low_pc: 0,
         bytes: bytes.to_vec(),
         relocations: Vec::new(),
+        constants: BTreeMap::new(),
     }
 }
 
@@ -217,6 +218,17 @@ fn what_is_not_followed_is_named_with_its_pc() {
     assert_eq!(error(&[0x64, 0x48, 0x8b, 0x07, 0xc3]), "unsupported: mov relative to fs or gs at 0x0");
     assert_eq!(error(&[0xeb, 0xff, 0xc0, 0xc3]), "unsupported: jump into an instruction at 0x1");
     assert!(matches!(lift(&mut Arena::new(), &code(&[])), Err(LiftError::Unsupported { .. })));
+}
+
+#[test]
+fn constant_pools_are_constants() {
+    let name = "s317-gcc12-nopic.o";
+    let function = ObjectFile::parse(name, &read(name)).unwrap().function("s317").unwrap().clone();
+    assert_eq!(function.constants.keys().collect::<Vec<_>>(), [".LC0"]);
+    let mut arena = Arena::new();
+    let graph = lift(&mut arena, &function).unwrap();
+    let accesses: BTreeSet<_> = graph.edges.iter().flat_map(regions).collect();
+    assert_eq!(accesses, [(Region::Global("temp".into()), true), (Region::Stack, false)].into());
 }
 
 #[test]

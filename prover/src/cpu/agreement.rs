@@ -7,7 +7,7 @@ use super::judge::{Prediction, predict};
 use super::random::Random;
 use super::sample::sample;
 use crate::bits::Bits;
-use crate::domain::{Fault, Requirement, Symbolic, Window};
+use crate::domain::{Fault, OneRegion, Requirement, Symbolic, Window};
 use crate::expr::normal::Normaliser;
 use crate::expr::{Arena, Assignment, ExprId, Outcome, Sort, evaluate};
 use crate::region::Region;
@@ -52,7 +52,7 @@ impl Run {
 
 fn compare(instruction: &Instruction, input: &Input) -> Result<(), String> {
     let Some(prediction) = predict(input, instruction)? else { return Ok(()) };
-    let domain = Symbolic::new(Arena::new(), "");
+    let domain = Symbolic::new(Arena::new(), "", &OneRegion);
     let mut state = State::new(
         &domain,
         |number| domain.variable(&format!("general.{number}"), 64),

@@ -17,13 +17,31 @@ pub struct Requirement {
     pub otherwise: Fault,
 }
 
-/// Says which region an address is taken to lie in. That it does is an obligation of its own.
-pub type Classifier<'a> = dyn Fn(&mut Arena, ExprId) -> Region + 'a;
+/// Where addresses lead.
+pub trait Layout {
+    /// The region that an address is taken to lie in. That it does is an obligation of its own.
+    fn region(&self, arena: &mut Arena, address: ExprId) -> Region;
+
+    /// The value of bytes that never change and are known.
+    fn constant(&self, _arena: &mut Arena, _address: ExprId, _bytes: u32) -> Option<Bits> {
+        None
+    }
+}
+
+/// All memory is one region.
+#[derive(Debug, Clone, Copy)]
+pub struct OneRegion;
+
+impl Layout for OneRegion {
+    fn region(&self, _: &mut Arena, _: ExprId) -> Region {
+        Region::Rest
+    }
+}
 
 /// Expressions of one arena and the memories they speak of.
 pub struct Symbolic<'a> {
     inner: RefCell<Inner>,
-    classify: Box<Classifier<'a>>,
+    layout: &'a dyn Layout,
 }
 
 struct Inner {
@@ -45,16 +63,10 @@ pub struct Collected {
 }
 
 impl<'a> Symbolic<'a> {
-    /// With 64-bit addresses; all memory is one region. `prefix` sets its unknowns apart from those of other
-    /// runs in the same arena.
-    pub fn new(arena: Arena, prefix: &str) -> Symbolic<'a> {
-        Symbolic::with_regions(arena, prefix, Box::new(|_, _| Region::Rest))
-    }
-
-    /// With memory by region.
-    pub fn with_regions(arena: Arena, prefix: &str, classify: Box<Classifier<'a>>) -> Symbolic<'a> {
+    /// With 64-bit addresses. `prefix` sets its unknowns apart from those of other runs in the same arena.
+    pub fn new(arena: Arena, prefix: &str, layout: &'a dyn Layout) -> Symbolic<'a> {
         let inner = Inner { arena, prefix: prefix.to_owned(), collected: Collected::default(), unknowns: 0 };
-        Symbolic { inner: RefCell::new(inner), classify }
+        Symbolic { inner: RefCell::new(inner), layout }
     }
 
     /// A variable.
@@ -76,7 +88,7 @@ impl<'a> Symbolic<'a> {
     fn access(&self, address: ExprId, bytes: u32, write: bool) -> (Region, ExprId) {
         let mut inner = self.inner.borrow_mut();
         let inner = &mut *inner;
-        let region = (self.classify)(&mut inner.arena, address);
+        let region = self.layout.region(&mut inner.arena, address);
         inner.collected.accesses.push(Access { region: region.clone(), address, bytes, write });
         let arena = &mut inner.arena;
         let memory =
@@ -166,6 +178,10 @@ impl Domain for Symbolic<'_> {
     }
 
     fn load(&self, address: ExprId, bytes: u32) -> Result<ExprId, Fault> {
+        let known = self.with(|arena| self.layout.constant(arena, address, bytes));
+        if let Some(bits) = known {
+            return Ok(self.with(|arena| arena.constant(bits)));
+        }
         let (_, memory) = self.access(address, bytes, false);
         Ok(self.with(|arena| arena.load(memory, address, bytes)))
     }

@@ -7,8 +7,10 @@
 //! **Invariant**: the parts of a node have smaller ids than the node, so passes over a set of expressions
 //! go by increasing id and need no recursion.
 
+pub mod decompose;
 mod eval;
 pub mod normal;
+pub mod smtlib;
 
 use crate::bits::Bits;
 use std::collections::HashMap;

@@ -13,6 +13,8 @@ mod fixups;
 mod origin;
 mod run;
 
+use crate::bits::Bits;
+use crate::domain::Layout;
 use crate::expr::{Arena, ExprId};
 use crate::graph::{Edge, Graph, Point, PointId};
 use crate::object_file::FunctionCode;
@@ -47,41 +49,55 @@ fn unsupported(what: impl Into<String>, pc: u64) -> LiftError {
 pub fn lift(arena: &mut Arena, function: &FunctionCode) -> Result<Graph, LiftError> {
     let blocks = blocks::find(function)?;
     let origins = Origins::infer(arena, &blocks, function)?;
-    let ran =
-        run_all(arena, &blocks, function, &|arena, block, address| origins.region(arena, block, address))?;
+    let mut edges = run_all(arena, &blocks, function, &origins, false)?;
     // A pointer that could not be followed may point to any global: then all but the frame is one region.
-    let unknown = ran.iter().flat_map(|edge| &edge.accesses).any(|access| access.region == Region::Rest);
-    let edges =
-        if unknown {
-            run_all(arena, &blocks, function, &|arena, block, address| match origins
-                .region(arena, block, address)
-            {
-                Region::Stack => Region::Stack,
-                Region::Global(_) | Region::Rest => Region::Rest,
-            })?
-        } else {
-            ran
-        };
+    if edges.iter().flat_map(|edge| &edge.accesses).any(|access| access.region == Region::Rest) {
+        edges = run_all(arena, &blocks, function, &origins, true)?;
+    }
     let mut points: Vec<Point> = blocks.iter().map(|block| Point::Pc(block.start())).collect();
     points.push(Point::Exit);
     Ok(Graph { points, edges })
 }
 
-/// Says which region an address goes to, in which block.
-type ByBlock<'a> = dyn Fn(&mut Arena, usize, ExprId) -> Region + 'a;
+/// Where the addresses of one block lead.
+struct BlockLayout<'a> {
+    origins: &'a Origins,
+    function: &'a FunctionCode,
+    block: usize,
+    /// Whether all but the frame is one region.
+    merged: bool,
+}
+
+impl Layout for BlockLayout<'_> {
+    fn region(&self, arena: &mut Arena, address: ExprId) -> Region {
+        match self.origins.region(arena, self.block, address) {
+            Region::Global(_) if self.merged => Region::Rest,
+            region => region,
+        }
+    }
+
+    fn constant(&self, arena: &mut Arena, address: ExprId, bytes: u32) -> Option<Bits> {
+        let (symbol, offset) = self.origins.global_offset(arena, address)?;
+        let start = usize::try_from(offset).ok()?;
+        let found = self.function.constants.get(&symbol)?.get(start..start.checked_add(bytes as usize)?)?;
+        Some(Bits::new(8 * bytes, found.iter().rev().fold(0, |value, byte| value << 8 | u128::from(*byte))))
+    }
+}
 
 fn run_all(
     arena: &mut Arena,
     blocks: &[Block],
     function: &FunctionCode,
-    region: &ByBlock,
+    origins: &Origins,
+    merged: bool,
 ) -> Result<Vec<Edge>, LiftError> {
     let point =
         |pc: u64| blocks.iter().position(|block| block.start() == pc).map(|number| PointId(number as u32));
     let exit = PointId(blocks.len() as u32);
     let mut edges = Vec::new();
     for (number, block) in blocks.iter().enumerate() {
-        let ran = run::block(arena, block, function, &|arena, address| region(arena, number, address))?;
+        let layout = BlockLayout { origins, function, block: number, merged };
+        let ran = run::block(arena, block, function, &layout)?;
         for (guard, target) in ran.ways {
             let to = match target {
                 Point::Exit => exit,

@@ -5,6 +5,7 @@
 use super::blocks::Block;
 use super::run::{self, GENERAL};
 use super::{LiftError, unsupported};
+use crate::domain::OneRegion;
 use crate::expr::normal::Normaliser;
 use crate::expr::{Arena, ExprId, Node, Sort};
 use crate::graph::Point;
@@ -54,7 +55,7 @@ impl Origins {
         origins.at_start[0] = Some(entry);
         let mut open = vec![0];
         while let Some(number) = open.pop() {
-            let ran = run::block(arena, &blocks[number], function, &|_, _| Region::Rest)?;
+            let ran = run::block(arena, &blocks[number], function, &OneRegion)?;
             let Some(before) = origins.at_start[number].clone() else { continue };
             let after = origins.transfer(arena, &before, &ran.assignments);
             for (_, target) in ran.ways {
@@ -84,6 +85,20 @@ impl Origins {
             Origin::In(region) => region,
             Origin::Number | Origin::Any => Region::Rest,
         }
+    }
+
+    /// The symbol and the constant distance from it that an address is, if it is that simple.
+    pub(super) fn global_offset(&self, arena: &mut Arena, address: ExprId) -> Option<(String, u64)> {
+        let normal = self.normaliser.borrow_mut().normal(arena, address);
+        let (offset, base) = match arena.node(normal) {
+            Node::Sum { constant, terms } if terms.len() == 1 && terms[0].0 == 1 => {
+                (constant.value(), terms[0].1)
+            }
+            _ => (0, normal),
+        };
+        let Node::Variable(symbol) = arena.node(base) else { return None };
+        let name = arena.name(*symbol).strip_prefix(ADDRESS_PREFIX)?;
+        Some((name.to_owned(), offset as u64))
     }
 
     fn transfer(&self, arena: &mut Arena, before: &Registers, assignments: &[(ExprId, ExprId)]) -> Registers {

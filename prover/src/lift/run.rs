@@ -3,12 +3,12 @@
 use super::blocks::Block;
 use super::fixups::{Linked, linked};
 use super::{LiftError, unsupported};
-use crate::domain::{Domain, Fault, Requirement, Symbolic};
+use crate::domain::{Domain, Fault, Layout, Requirement, Symbolic};
 use crate::expr::normal::Normaliser;
 use crate::expr::{Arena, ExprId, Sort};
 use crate::graph::Point;
 use crate::object_file::FunctionCode;
-use crate::region::{Access, Region};
+use crate::region::Access;
 use crate::x86::state::{Flag, State};
 use crate::x86::{Next, Stop, step_linked};
 
@@ -30,15 +30,15 @@ pub(super) const GENERAL: [&str; 16] = [
 /// Name of the variable that takes the place to which a return goes.
 pub const RETURN_TARGET: &str = "return.target";
 
-/// Runs a block; `region` says where each access goes.
+/// Runs a block; `layout` says where each access goes.
 pub(super) fn block(
     arena: &mut Arena,
     block: &Block,
     function: &FunctionCode,
-    region: &dyn Fn(&mut Arena, ExprId) -> Region,
+    layout: &dyn Layout,
 ) -> Result<Ran, LiftError> {
     let prefix = format!("{:#x}.", block.start());
-    let domain = Symbolic::with_regions(std::mem::take(arena), &prefix, Box::new(region));
+    let domain = Symbolic::new(std::mem::take(arena), &prefix, layout);
     let before = variables(&domain);
     let mut state = before.clone();
     let mut next = Ok(Next::Fall);
