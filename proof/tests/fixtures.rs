@@ -85,6 +85,54 @@ fn broken_twins_are_refused_for_their_reason() {
     }
 }
 
+/// Numbers, texts and lists of a kept proof, changed at random, give an answer and no panic.
+#[test]
+fn changed_documents_do_not_panic() {
+    let bytes = fs::read(&json_files("equal")[0]).unwrap();
+    let original: Value = serde_json::from_slice(&bytes).unwrap();
+    let places = pointers(&original);
+    let mut seed = 1u64;
+    let mut draw = |limit: usize| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) as usize % limit
+    };
+    let (mut refused, rounds) = (0, 400);
+    for _ in 0..rounds {
+        let mut document = original.clone();
+        for _ in 0..2 {
+            let place = &places[draw(places.len())];
+            let Some(value) = document.pointer_mut(place) else { continue };
+            *value = match value {
+                Value::Number(_) => [0u64, 1, 5, 128, u64::from(u32::MAX), u64::MAX][draw(6)].into(),
+                Value::String(_) => {
+                    ["", "0x0", "0xffffffffffffffffffffffffffffffff", "rax", "X"][draw(5)].into()
+                }
+                Value::Array(list) if !list.is_empty() => {
+                    list.remove(draw(list.len()));
+                    Value::Array(list.clone())
+                }
+                _ => Value::Null,
+            };
+        }
+        refused += usize::from(Proof::from_json(document.to_string().as_bytes()).is_err());
+    }
+    assert!(refused > rounds / 2, "only {refused} of {rounds} changes were noticed");
+}
+
+/// Paths to all parts of a document.
+fn pointers(value: &Value) -> Vec<String> {
+    let below =
+        |key: String, part: &Value| pointers(part).into_iter().map(move |rest| format!("/{key}{rest}"));
+    let parts: Vec<String> = match value {
+        Value::Object(fields) => fields.iter().flat_map(|(key, part)| below(key.clone(), part)).collect(),
+        Value::Array(list) => {
+            list.iter().enumerate().flat_map(|(n, part)| below(n.to_string(), part)).collect()
+        }
+        _ => Vec::new(),
+    };
+    std::iter::once(String::new()).chain(parts).collect()
+}
+
 /// One operation of JSON Patch (RFC 6902): `add` to the end of a list or as a field, `remove`, `replace`.
 fn apply(document: &mut Value, edit: &Value) {
     let path = edit["path"].as_str().unwrap();

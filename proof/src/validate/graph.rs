@@ -7,12 +7,13 @@ use crate::defect::Defect;
 use crate::document::{Edge, Node, NodeRole};
 use crate::paths::{PathSet, Paths};
 use crate::point::{MachinePlace, SourcePlace};
+use std::collections::HashSet;
 
 pub(super) fn check(scope: &Scope, report: &mut Report) {
     let function = scope.function;
-    let mut sound = true;
+    let (mut sound, mut pairs) = (true, HashSet::new());
     for (number, node) in function.nodes.iter().enumerate() {
-        sound &= check_node(scope, number, node, report);
+        sound &= check_node(scope, number, node, &mut pairs, report);
     }
     if function.nodes.is_empty() {
         report.add(Defect::Role { at: scope.at("nodes") });
@@ -33,7 +34,13 @@ pub(super) fn check(scope: &Scope, report: &mut Report) {
     }
 }
 
-fn check_node(scope: &Scope, number: usize, node: &Node, report: &mut Report) -> bool {
+fn check_node(
+    scope: &Scope,
+    number: usize,
+    node: &Node,
+    pairs: &mut HashSet<(u32, u32)>,
+    report: &mut Report,
+) -> bool {
     let function = scope.function;
     let at = scope.at(format_args!("nodes[{number}]"));
     let known = report.index(&at, "source point", node.source_point, function.source_points.len())
@@ -53,8 +60,7 @@ fn check_node(scope: &Scope, number: usize, node: &Node, report: &mut Report) ->
     if !fits {
         report.add(Defect::Role { at: at.clone() });
     }
-    let pair = |node: &Node| (node.source_point, node.machine_point);
-    if function.nodes[..number].iter().any(|earlier| pair(earlier) == pair(node)) {
+    if !pairs.insert((node.source_point, node.machine_point)) {
         report.add(Defect::Twice { at, what: "pair of points".into() });
     }
     true
@@ -157,7 +163,7 @@ fn check_idle_cycles(scope: &Scope, report: &mut Report) {
     let mut idle: Vec<&Edge> =
         scope.function.edges.iter().filter(|edge| edge.source.paths == Paths::Empty).collect();
     loop {
-        let entered: std::collections::HashSet<u32> = idle.iter().map(|edge| edge.to).collect();
+        let entered: HashSet<u32> = idle.iter().map(|edge| edge.to).collect();
         let before = idle.len();
         idle.retain(|edge| entered.contains(&edge.from));
         if idle.len() == before {

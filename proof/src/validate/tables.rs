@@ -143,9 +143,9 @@ fn check_places(scope: &Scope, report: &mut Report) {
             report.add(Defect::OutOfFunction { at, pc });
         }
     }
+    let mut places = HashSet::new();
     for (number, point) in scope.function.source_points.iter().enumerate() {
-        let before = &scope.function.source_points[..number];
-        if before.iter().any(|earlier| earlier.place == point.place) {
+        if !places.insert(&point.place) {
             let at = scope.at(format_args!("source_points[{number}]"));
             report.add(Defect::Twice { at, what: "source place".into() });
         }
