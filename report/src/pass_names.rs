@@ -38,5 +38,7 @@ mod tests {
         assert_eq!(names.len(), all().count(), "a name stands for one class");
         assert_eq!(of_class("TailCallElimPass"), Some("tailcallelim"));
         assert_eq!(of_class("NoSuchPass"), None);
+        let names: std::collections::BTreeSet<_> = all().map(|pass| pass.name).collect();
+        assert_eq!(names.len(), all().count(), "a name is there once");
     }
 }
