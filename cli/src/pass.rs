@@ -244,7 +244,6 @@ mod tests {
 
     #[test]
     fn the_table_is_well_formed() {
-        assert_eq!(pass_names::all().count(), TABLE.lines().count());
         let names: BTreeSet<_> = pass_names::all().map(|row| row.name).collect();
         assert_eq!(names.len(), pass_names::all().count());
     }
