@@ -243,4 +243,10 @@ mod tests {
         assert_eq!(edit_distance("", "abc"), 3);
         assert_eq!(edit_distance("same", "same"), 0);
     }
+
+    #[test]
+    fn reports_of_a_pass_that_is_not_in_the_table_are_not_lost() {
+        let [pass] = &passes().resolve("brand-new").unwrap()[..] else { panic!() };
+        assert!(pass.reports_as("BrandNewPass") && !pass.is_named("BrandNewPass"));
+    }
 }

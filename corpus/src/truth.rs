@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metaloc_report::document::Document;
+use metaloc_report::document::{Document, Witness};
 use metaloc_toolchain::Llvm;
 use regex_lite::Regex;
 use serde::Deserialize;
@@ -192,6 +192,11 @@ impl TruthRecord {
             .collect()
     }
 
+    /// What makes two records the same error: the paper counts one of them in both tables.
+    pub fn site(&self) -> (&str, Option<u32>, &str) {
+        (&self.source_file, self.site_line_16, &self.dest)
+    }
+
     /// The name of the pass alone: `simple-loop-unswitch` for `loop-mssa(simple-loop-unswitch<nontrivial>)`.
     pub fn bare_pass(&self) -> &str {
         let innermost = self.passes.rsplit('(').next().unwrap_or(&self.passes);
@@ -205,19 +210,21 @@ impl TruthCase {
         self.fixed.as_ref().is_some_and(|fixed| *fixed != destination.location)
     }
 
-    /// Whether a report of this case has an error for the pass with the record's operation and a witness
-    /// that is the destination.
-    pub fn is_found(&self, report: &Document, destination: &DestinationInfo) -> bool {
-        report.errors.iter().any(|error| {
-            let operation = format!("{:?}", error.operation);
+    /// Ids of the errors in a report of this case that may be the known one: same pass, same operation, and a
+    /// witness that may be the destination. Instructions without a name are told apart by opcode and function
+    /// only, so one reported error must not count for two records.
+    pub fn matches(&self, report: &Document, destination: &DestinationInfo) -> Vec<String> {
+        let is_destination = |witness: &Witness| {
+            witness.function == destination.function
+                && same_name(witness.name.as_deref(), destination.name.as_deref())
+        };
+        let fits = |error: &&metaloc_report::Error| {
             error.pass == self.record.bare_pass()
-                && operation.eq_ignore_ascii_case(&self.record.operation)
+                && format!("{:?}", error.operation).eq_ignore_ascii_case(&self.record.operation)
                 && error.destination.opcode == destination.opcode
-                && error.witnesses.iter().any(|witness| {
-                    witness.function == destination.function
-                        && same_name(witness.name.as_deref(), destination.name.as_deref())
-                })
-        })
+                && error.witnesses.iter().any(is_destination)
+        };
+        report.errors.iter().filter(fits).map(|error| error.id.clone()).collect()
     }
 }
 
@@ -234,7 +241,7 @@ fn same_name(witness: Option<&str>, printed: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use metaloc_report::document::{
-        Actual, Confidence, Destination, Error as Reported, Kind, Operation, SCHEMA, Site, Stats, Witness,
+        Actual, Confidence, Destination, Error as Reported, Kind, Operation, SCHEMA, Site, Stats,
     };
 
     use super::*;
@@ -328,7 +335,7 @@ mod tests {
     fn found_needs_pass_operation_function_and_name() {
         let pass = "simple-loop-unswitch";
         let found = |pass, operation, witness, name| {
-            case().is_found(&report(pass, operation, witness), &destination(name))
+            !case().matches(&report(pass, operation, witness), &destination(name)).is_empty()
         };
         assert!(found(pass, Operation::Drop, ("f", Some("%x")), Some("%x")));
         assert!(!found("licm", Operation::Drop, ("f", Some("%x")), Some("%x")));
