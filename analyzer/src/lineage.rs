@@ -91,6 +91,8 @@ struct Life {
     created: Option<StackId>,
     clone_of: Option<InstId>,
     moved: Option<StackId>,
+    /// When it came to the block that it is in; 0 if it was there when the run began.
+    since: u32,
     /// The block it was first put into, and when.
     placed: Option<(BlockId, u32)>,
     replaces: Vec<Replaced>,
@@ -104,6 +106,7 @@ impl Default for Life {
             created: None,
             clone_of: None,
             moved: None,
+            since: 0,
             placed: None,
             replaces: Vec::new(),
             updates: Updates::default(),
@@ -175,9 +178,11 @@ struct Reader<'r, 'a> {
     filled_from: FxHashMap<BlockId, Option<BlockId>>,
 }
 
+/// An instruction was in a block for a while and then was taken out.
 #[derive(Debug, Clone, Copy)]
 struct Removal {
     inst: InstId,
+    since: u32,
     when: u32,
     to: Option<BlockId>,
 }
@@ -233,17 +238,21 @@ impl<'r, 'a> Reader<'r, 'a> {
             EventKind::Insert { block, .. } => {
                 life.placed.get_or_insert((block, when));
                 life.moved = Some(stack);
+                life.since = when;
                 self.filled(block, None);
             }
             EventKind::Remove { inst, block } => {
-                self.removed.entry(block).or_default().push(Removal { inst, when, to: None });
+                let removal = Removal { inst, since: life.since, when, to: None };
+                self.removed.entry(block).or_default().push(removal);
             }
             EventKind::Move { inst, from, to } => {
                 life.moved = Some(stack);
-                self.filled(to, Some(from));
+                let removal = Removal { inst, since: life.since, when, to: Some(to) };
                 if from != to {
-                    self.removed.entry(from).or_default().push(Removal { inst, when, to: Some(to) });
+                    life.since = when;
+                    self.removed.entry(from).or_default().push(removal);
                 }
+                self.filled(to, Some(from));
             }
             EventKind::SetLocation { loc, .. } => {
                 life.loc = loc;
@@ -285,7 +294,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let Some(at) = self.changes.before(inst) else { return };
         let removals = self.removed.entry(self.changes.block_before(at.block).id).or_default();
         if !removals.iter().any(|r| r.inst == inst) {
-            removals.push(Removal { inst, when, to: None });
+            removals.push(Removal { inst, since: 0, when, to: None });
         }
     }
 
@@ -397,14 +406,18 @@ impl<'r, 'a> Reader<'r, 'a> {
         None
     }
 
-    /// The terminator whose place a terminator took that was put into the block: the last one taken out
-    /// before, or else the first one after.
+    /// The terminator whose place a terminator took that was put into the block: the one that was there
+    /// and was taken out later, or else the last one that was taken out before.
     fn replaced_terminator(&self, inst: InstId, block: BlockId) -> Option<InstId> {
         let when = self.lives.get(&inst)?.placed.map_or(0, |(_, when)| when);
-        let removals = self.removed.get(&block)?;
-        let mut candidates = removals.iter().filter(|r| r.inst != inst && self.is_terminator(r.inst));
-        let earlier = candidates.clone().filter(|r| r.when < when).max_by_key(|r| r.when);
-        let removal = earlier.or_else(|| candidates.find(|r| r.when >= when))?;
+        let others = self.removed.get(&block)?.iter().filter(|r| r.inst != inst);
+        let terminators = others.clone().filter(|r| self.is_terminator(r.inst) == Some(true));
+        let there = terminators.filter(|r| r.since <= when && when < r.when).min_by_key(|r| r.when);
+        let earlier = || {
+            let maybe = others.filter(|r| r.when <= when && self.is_terminator(r.inst) != Some(false));
+            maybe.max_by_key(|r| r.when)
+        };
+        let removal = there.or_else(earlier)?;
         let leads_to = |to: BlockId| {
             let index = self.changes.index_after(block);
             index.is_some_and(|i| self.changes.block_after(i).successors == [to])
@@ -413,13 +426,12 @@ impl<'r, 'a> Reader<'r, 'a> {
         (!split).then_some(removal.inst)
     }
 
-    fn is_terminator(&self, inst: InstId) -> bool {
+    /// `None` for a temporary of unknown kind. If it was none, it leads to nothing or to what it replaced.
+    fn is_terminator(&self, inst: InstId) -> Option<bool> {
         match self.root(inst) {
-            Some(at) => self.changes.inst_before(at).flags.has(InstFlags::TERMINATOR),
-            // A temporary of unknown kind. If it was no terminator, it leads nowhere or to what it replaced.
-            None => {
-                self.lives.get(&inst).is_some_and(|life| life.created.is_some() && life.replaces.is_empty())
-            }
+            Some(at) => Some(self.changes.inst_before(at).flags.has(InstFlags::TERMINATOR)),
+            None if self.lives.get(&inst).is_some_and(|life| life.replaces.is_empty()) => None,
+            None => Some(false),
         }
     }
 }

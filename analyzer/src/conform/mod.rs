@@ -114,7 +114,7 @@ impl<'a> Case<'_, 'a> {
 
     /// True if an instruction of P is not in P' any more.
     fn is_gone(&self, inst: InstId) -> bool {
-        self.changes.after(inst).is_none()
+        self.changes.is_gone(inst)
     }
 
     /// True if the destination is in the block that the source was in, in the rest or in a copy of it.
