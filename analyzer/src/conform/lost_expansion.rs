@@ -9,7 +9,8 @@
 //!
 //! - located instructions that are gone and that nothing replaced: the destination is part of the
 //!   expansion of one of them, and whichever it is, a location is lost. Likely; the first is named.
-//! - nothing, and what follows replaced an instruction: part of the expansion of that one. Likely.
+//! - nothing, and what follows replaced an instruction: part of the expansion of that one. Likely. If that
+//!   one had no location, nothing is said in either case.
 //! - nothing, and what follows is older than the run, in the middle of the block: the destination prepares
 //!   something for it (a frozen or cast operand), and IRBuilder would have given it that location. Likely.
 //! - the start of a block, or its terminator: that is where code goes that belongs nowhere. A note at the
@@ -45,9 +46,13 @@ fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
         let place = own.or_else(stands_for).filter(|place| place.block == was)?;
         Some((place.position as usize, own.is_some()))
     };
-    let next = insts[at + 1..].iter().take(MAX_STEPS).find_map(place)?;
     let previous = insts[..at].iter().rev().take(MAX_STEPS).find_map(place).map(|p| p.0);
     let from = previous.map_or(0, |p| p + 1);
+    // What replaced something further up tells nothing about the place here.
+    let next = insts[at + 1..].iter().take(MAX_STEPS).find_map(|i| place(i).filter(|p| p.0 >= from))?;
+    if !next.1 && !case.is_real(old[next.0].loc) {
+        return None;
+    }
     let phi = |inst: &&Inst| inst.flags.has(InstFlags::PHI);
     let free = |inst: &&Inst| case.is_gone(inst.id) && !case.lineage.replaced_by.contains_key(&inst.id);
     let mut gone = old.get(from..next.0)?.iter().filter(|i| !phi(i) && free(i));
@@ -125,6 +130,24 @@ mod tests {
         let middle = judge("%1 add @1, %4 freeze, %2 udiv @2, %3 ret @3");
         assert_eq!(middle, ["lost_expansion likely lost preserve %4 <- %2"]);
         assert_eq!(judge("%1 add @1, %2 udiv @2, %4 freeze, %3 ret @3"), [""; 0]);
+    }
+
+    /// InstCombine: (x | c) & d with no location on the `and`, which is what is replaced.
+    #[test]
+    fn part_of_what_had_no_location() {
+        let found = Scene::judge(
+            "before
+             b0: %1 load @1, %2 or @2, %3 and, %4 ret @4
+             after
+             b0: %1 load @1, %5 and, %6 or, %4 ret @4
+             events
+             create %5
+             create %6
+             replace %3 %6
+             erase %3
+             erase %2",
+        );
+        assert!(found.is_empty(), "{found:?}");
     }
 
     /// What a replacement stands for tells apart the instructions that are gone.
