@@ -183,9 +183,12 @@ impl TruthRecord {
             problem,
         };
         let tokens = shell::split(&self.probe.opt_args).map_err(|error| failed(error.to_string()))?;
+        // `opt` takes no pass plugin where passes are named the legacy way.
+        let legacy = format!("-{}", self.bare_pass());
         tokens
             .into_iter()
             .map(|token| match token {
+                Token::Word(word) if word == legacy => Ok(format!("-passes={}", self.passes)),
                 Token::Word(word) => Ok(word),
                 _ => Err(failed("more than one command".into())),
             })
@@ -321,6 +324,12 @@ mod tests {
         assert_eq!(record().visible_in(15), None);
         assert_eq!(record().bare_pass(), "simple-loop-unswitch");
         assert_eq!(record().split_args().unwrap(), ["-passes=a<b>", "-x"]);
+        let mut legacy = record();
+        legacy.probe.opt_args = "-simple-loop-unswitch -x".into();
+        assert_eq!(
+            legacy.split_args().unwrap(),
+            ["-passes=loop-mssa(simple-loop-unswitch<nontrivial>)", "-x"]
+        );
     }
 
     #[test]
