@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metaloc_report::document::Document;
+use metaloc_report::document::{Document, Witness};
 use metaloc_toolchain::Llvm;
 use regex_lite::Regex;
 use serde::Deserialize;
@@ -183,13 +183,21 @@ impl TruthRecord {
             problem,
         };
         let tokens = shell::split(&self.probe.opt_args).map_err(|error| failed(error.to_string()))?;
+        // `opt` takes no pass plugin where passes are named the legacy way.
+        let legacy = format!("-{}", self.bare_pass());
         tokens
             .into_iter()
             .map(|token| match token {
+                Token::Word(word) if word == legacy => Ok(format!("-passes={}", self.passes)),
                 Token::Word(word) => Ok(word),
                 _ => Err(failed("more than one command".into())),
             })
             .collect()
+    }
+
+    /// What makes two records the same error: the paper counts one of them in both tables.
+    pub fn site(&self) -> (&str, Option<u32>, &str) {
+        (&self.source_file, self.site_line_16, &self.dest)
     }
 
     /// The name of the pass alone: `simple-loop-unswitch` for `loop-mssa(simple-loop-unswitch<nontrivial>)`.
@@ -205,19 +213,21 @@ impl TruthCase {
         self.fixed.as_ref().is_some_and(|fixed| *fixed != destination.location)
     }
 
-    /// Whether a report of this case has an error for the pass with the record's operation and a witness
-    /// that is the destination.
-    pub fn is_found(&self, report: &Document, destination: &DestinationInfo) -> bool {
-        report.errors.iter().any(|error| {
-            let operation = format!("{:?}", error.operation);
+    /// Ids of the errors in a report of this case that may be the known one: same pass, same operation, and a
+    /// witness that may be the destination. Instructions without a name are told apart by opcode and function
+    /// only, so one reported error must not count for two records.
+    pub fn matches(&self, report: &Document, destination: &DestinationInfo) -> Vec<String> {
+        let is_destination = |witness: &Witness| {
+            witness.function == destination.function
+                && same_name(witness.name.as_deref(), destination.name.as_deref())
+        };
+        let fits = |error: &&metaloc_report::Error| {
             error.pass == self.record.bare_pass()
-                && operation.eq_ignore_ascii_case(&self.record.operation)
+                && format!("{:?}", error.operation).eq_ignore_ascii_case(&self.record.operation)
                 && error.destination.opcode == destination.opcode
-                && error.witnesses.iter().any(|witness| {
-                    witness.function == destination.function
-                        && same_name(witness.name.as_deref(), destination.name.as_deref())
-                })
-        })
+                && error.witnesses.iter().any(is_destination)
+        };
+        report.errors.iter().filter(fits).map(|error| error.id.clone()).collect()
     }
 }
 
@@ -234,7 +244,7 @@ fn same_name(witness: Option<&str>, printed: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use metaloc_report::document::{
-        Actual, Confidence, Destination, Error as Reported, Kind, Operation, SCHEMA, Site, Stats, Witness,
+        Actual, Confidence, Destination, Error as Reported, Kind, Operation, SCHEMA, Site, Stats,
     };
 
     use super::*;
@@ -314,6 +324,12 @@ mod tests {
         assert_eq!(record().visible_in(15), None);
         assert_eq!(record().bare_pass(), "simple-loop-unswitch");
         assert_eq!(record().split_args().unwrap(), ["-passes=a<b>", "-x"]);
+        let mut legacy = record();
+        legacy.probe.opt_args = "-simple-loop-unswitch -x".into();
+        assert_eq!(
+            legacy.split_args().unwrap(),
+            ["-passes=loop-mssa(simple-loop-unswitch<nontrivial>)", "-x"]
+        );
     }
 
     #[test]
@@ -328,7 +344,7 @@ mod tests {
     fn found_needs_pass_operation_function_and_name() {
         let pass = "simple-loop-unswitch";
         let found = |pass, operation, witness, name| {
-            case().is_found(&report(pass, operation, witness), &destination(name))
+            !case().matches(&report(pass, operation, witness), &destination(name)).is_empty()
         };
         assert!(found(pass, Operation::Drop, ("f", Some("%x")), Some("%x")));
         assert!(!found("licm", Operation::Drop, ("f", Some("%x")), Some("%x")));

@@ -3,6 +3,7 @@
 //! Whether an error shows is decided without the plugin, by the location that the stock `opt` leaves on the
 //! destination. What is reported about a destination whose location is right is counted apart: it is noise.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,7 @@ pub fn run(args: &BenchTruth) -> Result<Status> {
         Ok(row)
     })?;
     drop(progress);
+    let rows = settle(rows);
     let result = BenchResult::new(&bench.llvm.version, rows);
     output::print(&match args.format {
         Format::Text => result.text(),
@@ -77,6 +79,9 @@ struct Row {
     id: String,
     pass: String,
     operation: String,
+    /// The same for records that are one error.
+    #[serde(skip)]
+    site: String,
     cases: Vec<Case>,
 }
 
@@ -91,8 +96,17 @@ struct Case {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Outcome {
-    Ran { location: String, visible: bool, found: bool },
-    NotRun { problem: String },
+    Ran {
+        location: String,
+        visible: bool,
+        found: bool,
+        /// Errors in the report that may be this one: see [`settle`].
+        #[serde(skip)]
+        matches: Vec<String>,
+    },
+    NotRun {
+        problem: String,
+    },
 }
 
 impl Bench {
@@ -111,7 +125,8 @@ impl Bench {
             }
         }
         let pass = record.bare_pass().to_owned();
-        Ok(Row { id: record.id.clone(), pass, operation: record.operation.to_lowercase(), cases })
+        let operation = record.operation.to_lowercase();
+        Ok(Row { id: record.id.clone(), pass, operation, site: format!("{:?}", record.site()), cases })
     }
 
     fn case(&self, case: &TruthCase) -> Result<Case> {
@@ -138,7 +153,8 @@ impl Bench {
         Ok(Ok(Outcome::Ran {
             location: destination.location.to_string(),
             visible: case.is_visible(&destination),
-            found: case.is_found(&report, &destination),
+            found: false,
+            matches: case.matches(&report, &destination),
         }))
     }
 
@@ -150,6 +166,35 @@ impl Bench {
         match fs::read_to_string(&written) {
             Ok(text) => Ok(Some(Document::from_json(&text).context("the plugin's report")?)),
             Err(_) => Ok(None),
+        }
+    }
+}
+
+/// Says for each case whether it was found. On one input an error of the report counts for one known error
+/// only: those with the fewest candidates choose first.
+fn settle(mut rows: Vec<Row>) -> Vec<Row> {
+    let mut taken: HashMap<(String, String), String> = HashMap::new();
+    let mut cases: Vec<(&str, &mut Case)> =
+        rows.iter_mut().flat_map(|row| row.cases.iter_mut().map(|case| (row.site.as_str(), case))).collect();
+    cases.sort_by_key(|(_, case)| case.matches().len());
+    for (site, case) in cases {
+        let Case { input, outcome: Outcome::Ran { found, matches, .. } } = case else { continue };
+        let free = |id: &&String| {
+            taken.get(&(input.clone(), (*id).clone())).is_none_or(|other| other.as_str() == site)
+        };
+        if let Some(id) = matches.iter().find(free).cloned() {
+            taken.insert((input.clone(), id), site.to_owned());
+            *found = true;
+        }
+    }
+    rows
+}
+
+impl Case {
+    fn matches(&self) -> &[String] {
+        match &self.outcome {
+            Outcome::Ran { matches, .. } => matches,
+            Outcome::NotRun { .. } => &[],
         }
     }
 }
@@ -212,7 +257,7 @@ impl BenchResult {
             // Where all is well the inputs are of no interest.
             for case in row.cases.iter().filter(|_| row.verdict() != "found" && row.verdict() != "right") {
                 let _ = match &case.outcome {
-                    Outcome::Ran { location, visible, found } => {
+                    Outcome::Ran { location, visible, found, .. } => {
                         let shows = if *visible { "shows" } else { "does not show" };
                         let said = if *found { ", reported" } else { "" };
                         writeln!(text, "           {}: {location}, {shows}{said}", case.input)
@@ -239,11 +284,14 @@ mod tests {
         let cases = cases.iter().map(|case| Case {
             input: "x.ll".into(),
             outcome: match *case {
-                Some((visible, found)) => Outcome::Ran { location: "-".into(), visible, found },
+                Some((visible, found)) => {
+                    Outcome::Ran { location: "-".into(), visible, found, matches: Vec::new() }
+                }
                 None => Outcome::NotRun { problem: "no".into() },
             },
         });
-        Row { id: "t".into(), pass: "p".into(), operation: "drop".into(), cases: cases.collect() }
+        let operation = "drop".into();
+        Row { id: "t".into(), pass: "p".into(), operation, site: "s".into(), cases: cases.collect() }
     }
 
     #[test]
@@ -257,12 +305,28 @@ mod tests {
     }
 
     #[test]
+    fn one_reported_error_is_one_known_error() {
+        let row = |site: &str, matches: &[&str]| {
+            let matches = matches.iter().map(|id| (*id).to_owned()).collect();
+            let outcome = Outcome::Ran { location: "-".into(), visible: true, found: false, matches };
+            let cases = vec![Case { input: "x.ll".into(), outcome }];
+            Row { id: site.into(), pass: "p".into(), operation: "drop".into(), site: site.into(), cases }
+        };
+        let verdicts = |rows| settle(rows).iter().map(Row::verdict).collect::<Vec<_>>();
+        assert_eq!(verdicts(vec![row("a", &["1"]), row("b", &["1"])]), ["found", "missed"]);
+        assert_eq!(verdicts(vec![row("a", &["1", "2"]), row("b", &["1"])]), ["found", "found"]);
+        assert_eq!(verdicts(vec![row("a", &["1"]), row("a", &["1"])]), ["found", "found"]);
+        assert_eq!(verdicts(vec![row("a", &[])]), ["missed"]);
+    }
+
+    #[test]
     fn the_sum_counts_records_and_not_inputs() {
         let rows = vec![
             row(&[Some((true, true)), Some((true, true))]),
             row(&[Some((true, false))]),
             row(&[Some((false, true))]),
         ];
+        let rows = settle(rows);
         let result = BenchResult::new("16.0.6", rows);
         assert_eq!((result.visible, result.found, result.noise), (2, 1, 1));
         let last = result.text().lines().last().unwrap().to_owned();

@@ -1,4 +1,7 @@
 //! `metaloc selftest observer`: `opt` prints the same with and without the plugin.
+//!
+//! A RUN line that names its passes the legacy way is run as it stands, with the plugin loaded by the dynamic
+//! linker since `opt` takes no pass plugin then, and once more in the words of the new manager if there are any.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,11 +56,21 @@ struct Check {
     workers: usize,
 }
 
-/// A plain RUN line with the arguments that the new pass manager understands.
+/// A plain RUN line.
 struct Item {
     name: String,
     test: PathBuf,
     line: OptLine,
+    loading: Loading,
+}
+
+/// How the plugin gets into `opt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loading {
+    /// By `opt` itself.
+    Plugin,
+    /// By the dynamic linker.
+    Preload,
 }
 
 impl Check {
@@ -104,7 +117,7 @@ impl Check {
         let baseline = if self.llvm.major == TESTS_OF { Baseline::Any } else { Baseline::Succeeding };
         let stdin = item.line.stdin_for(&item.test).map_or(Stdin::Null, Stdin::File);
         let task = Task::new(&self.llvm.opt).args(item.line.args_for(&item.test)).stdin(stdin);
-        self.compare(baseline, task, item.line.shows_stderr)
+        self.compare(baseline, task, item.line.shows_stderr, item.loading)
     }
 
     fn programs(&self) -> Result<Tally> {
@@ -126,7 +139,7 @@ impl Check {
         }
         let progress = Progress::new(runs.len());
         let verdicts = parallel::map(&runs, self.workers, |(name, task)| {
-            let verdict = self.compare(Baseline::Any, task.clone(), false)?;
+            let verdict = self.compare(Baseline::Any, task.clone(), false, Loading::Plugin)?;
             progress.done(name);
             Ok(verdict)
         })?;
@@ -135,15 +148,24 @@ impl Check {
         Ok(tally)
     }
 
-    fn compare(&self, baseline: Baseline, task: Task, with_stderr: bool) -> Result<Verdict> {
+    fn compare(
+        &self,
+        baseline: Baseline,
+        task: Task,
+        with_stderr: bool,
+        loading: Loading,
+    ) -> Result<Verdict> {
         let plain = |folder: &Path| {
             let task = task.clone().cwd(folder).timeout(PATIENCE);
             Ok(Shown::of(task.env_remove("METALOC_OUT").run()?, with_stderr))
         };
         let observed = |folder: &Path| {
-            let plugin = format!("-load-pass-plugin={}", self.plugin.display());
+            let task = match loading {
+                Loading::Plugin => task.clone().arg(format!("-load-pass-plugin={}", self.plugin.display())),
+                Loading::Preload => task.clone().env("LD_PRELOAD", &self.plugin).env("METALOC_PRELOAD", "1"),
+            };
             // Slower than without, and the machine may be busy: that is not what is measured here.
-            let task = task.clone().arg(plugin).cwd(folder).timeout(PATIENCE * 10);
+            let task = task.cwd(folder).timeout(PATIENCE * 10);
             let task = task.env("METALOC_OUT", folder.join("report.json")).env_remove("METALOC");
             Ok(Shown::of(task.run()?, with_stderr))
         };
@@ -151,22 +173,27 @@ impl Check {
     }
 }
 
-/// The plain lines of a test, translated; the others are counted with the reason.
+/// The plain lines of a test; the others are counted.
 fn collect(test: &LlvmTest, names: &PassNames, items: &mut Vec<Item>, tally: &mut Tally) -> Result<()> {
     for (run, class) in test.lines()? {
         let Ok(line) = class else {
             tally.leave_out("are not plain opt lines", 1);
             continue;
         };
-        let line = match names.manager(line.raw_args()) {
-            Manager::New => line,
-            Manager::Translated(args) => line.with_args(args),
-            Manager::Legacy(_) => {
-                tally.leave_out("name passes that only the legacy manager has", 1);
-                continue;
+        let name = format!("{}:{}", test.name, run.line);
+        let mut add = |name, line, loading| items.push(Item { name, test: test.path.clone(), line, loading });
+        match names.manager(line.raw_args()) {
+            Manager::New => add(name, line, Loading::Plugin),
+            Manager::Translated(args) => {
+                add(
+                    format!("{name} with {}", args.last().map_or("", String::as_str)),
+                    line.with_args(args),
+                    Loading::Plugin,
+                );
+                add(name, line, Loading::Preload);
             }
-        };
-        items.push(Item { name: format!("{}:{}", test.name, run.line), test: test.path.clone(), line });
+            Manager::Legacy(_) => add(name, line, Loading::Preload),
+        }
     }
     Ok(())
 }
