@@ -27,6 +27,8 @@ fn main() {
         build.file(format!("cpp/{file}.cpp"));
     }
     build.compile("metaloc_shim");
+    // For the unit tests, which are a process without LLVM in it; see `lib.rs`.
+    println!("cargo:rustc-link-search=native={}", ask(&config, "--libdir"));
 }
 
 fn ask(config: &str, question: &str) -> String {
