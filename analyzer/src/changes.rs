@@ -86,6 +86,12 @@ impl<'a> Changes<'a> {
         self.after_at.get(&inst).copied()
     }
 
+    /// True if an instruction of P is not in P' any more. One that is not indexed is in a block that did
+    /// not change.
+    pub fn is_gone(&self, inst: InstId) -> bool {
+        self.before_at.contains_key(&inst) && !self.after_at.contains_key(&inst)
+    }
+
     /// The instruction at a place of P.
     pub fn inst_before(&self, at: At) -> &'a Inst {
         &self.before.blocks[at.block as usize].insts[at.position as usize]

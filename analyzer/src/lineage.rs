@@ -42,6 +42,9 @@ pub struct Destination<'a> {
     pub at: At,
     /// How it came about.
     pub origin: Origin,
+    /// The block that it was put into first; later on blocks may have been merged. For a moved one the
+    /// block that it is in.
+    pub placed: BlockId,
     /// Where it was created, cloned or moved.
     pub site: StackId,
     /// What it came from, strongest link first; for a link several may be of one kind.
@@ -66,7 +69,9 @@ pub enum Origin {
 /// What became of a location on its way from a source to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passage {
-    /// It got as far as the destination.
+    /// There was no temporary.
+    Direct,
+    /// It got as far as the last temporary.
     Kept,
     /// A temporary that was created here had none already: that is the site to blame.
     Lost(StackId),
@@ -91,6 +96,8 @@ struct Life {
     created: Option<StackId>,
     clone_of: Option<InstId>,
     moved: Option<StackId>,
+    /// When it came to the block that it is in; 0 if it was there when the run began.
+    since: u32,
     /// The block it was first put into, and when.
     placed: Option<(BlockId, u32)>,
     replaces: Vec<Replaced>,
@@ -104,6 +111,7 @@ impl Default for Life {
             created: None,
             clone_of: None,
             moved: None,
+            since: 0,
             placed: None,
             replaces: Vec::new(),
             updates: Updates::default(),
@@ -144,7 +152,6 @@ impl<'a> Lineage<'a> {
             copies: reader.copies(),
             splits: reader.splits(),
             replaced_by: reader.replaced_by(),
-            replaced: reader.replaced(),
             ..Lineage::default()
         };
         for &index in changes.changed() {
@@ -156,6 +163,11 @@ impl<'a> Lineage<'a> {
                     Ok(None) => {}
                     Err(Foreign) => lineage.foreign += 1,
                 }
+            }
+        }
+        for destination in &lineage.destinations {
+            if let Some(source) = destination.sources.iter().find(|s| s.link == Link::Replace) {
+                lineage.replaced.insert(destination.inst.id, source.inst);
             }
         }
         lineage
@@ -173,11 +185,15 @@ struct Reader<'r, 'a> {
     removed: FxHashMap<BlockId, Vec<Removal>>,
     /// Where the first instruction of a block that is not in P was moved from; `None` if it was inserted.
     filled_from: FxHashMap<BlockId, Option<BlockId>>,
+    /// Where the last instruction that left a block by a move went.
+    emptied_into: FxHashMap<BlockId, BlockId>,
 }
 
+/// An instruction was in a block for a while and then was taken out.
 #[derive(Debug, Clone, Copy)]
 struct Removal {
     inst: InstId,
+    since: u32,
     when: u32,
     to: Option<BlockId>,
 }
@@ -190,6 +206,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             lives: FxHashMap::default(),
             removed: FxHashMap::default(),
             filled_from: FxHashMap::default(),
+            emptied_into: FxHashMap::default(),
         };
         for (when, event) in run.events.iter().enumerate() {
             reader.read(event.kind, event.stack, when as u32);
@@ -233,17 +250,22 @@ impl<'r, 'a> Reader<'r, 'a> {
             EventKind::Insert { block, .. } => {
                 life.placed.get_or_insert((block, when));
                 life.moved = Some(stack);
+                life.since = when;
                 self.filled(block, None);
             }
             EventKind::Remove { inst, block } => {
-                self.removed.entry(block).or_default().push(Removal { inst, when, to: None });
+                let removal = Removal { inst, since: life.since, when, to: None };
+                self.removed.entry(block).or_default().push(removal);
             }
             EventKind::Move { inst, from, to } => {
                 life.moved = Some(stack);
-                self.filled(to, Some(from));
+                let removal = Removal { inst, since: life.since, when, to: Some(to) };
                 if from != to {
-                    self.removed.entry(from).or_default().push(Removal { inst, when, to: Some(to) });
+                    life.since = when;
+                    self.removed.entry(from).or_default().push(removal);
+                    self.emptied_into.insert(from, to);
                 }
+                self.filled(to, Some(from));
             }
             EventKind::SetLocation { loc, .. } => {
                 life.loc = loc;
@@ -285,7 +307,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let Some(at) = self.changes.before(inst) else { return };
         let removals = self.removed.entry(self.changes.block_before(at.block).id).or_default();
         if !removals.iter().any(|r| r.inst == inst) {
-            removals.push(Removal { inst, when, to: None });
+            removals.push(Removal { inst, since: 0, when, to: None });
         }
     }
 
@@ -315,11 +337,14 @@ impl<'r, 'a> Reader<'r, 'a> {
         };
         let unseen = Life::default();
         let life = life.unwrap_or(&unseen);
-        let mut sources = Sources { reader: self, found: Vec::new(), passage: Passage::Kept, steps: 0 };
+        let placed = match origin {
+            Origin::Moved => block,
+            Origin::Created | Origin::Cloned => life.placed.map_or(block, |(block, _)| block),
+        };
+        let mut sources = Sources { reader: self, found: Vec::new(), passage: Passage::Direct, steps: 0 };
         sources.of(inst.id, 0)?;
         if inst.flags.has(InstFlags::TERMINATOR) && origin == Origin::Created {
-            // It may have been moved since; what it replaced was where it was put first.
-            sources.of_terminator(inst.id, life.placed.map_or(block, |(block, _)| block))?;
+            sources.of_terminator(inst.id, placed)?;
         }
         let passage = sources.passage;
         let mut sources = sources.found;
@@ -332,6 +357,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             inst,
             at,
             origin,
+            placed,
             site: site.unwrap_or(StackId(0)),
             sources,
             updates: life.updates,
@@ -356,8 +382,9 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    /// Blocks that were copied into new blocks: their terminator was, or several instructions were. One
-    /// alone is not enough, since that is what hoisting by copy looks like.
+    /// Blocks that were copied into new blocks: their terminator was, or all but that. Several
+    /// instructions will do, since copies are simplified at once; one out of several is what hoisting by
+    /// copy looks like.
     fn copies(&self) -> Vec<(BlockId, BlockId)> {
         let mut copied: FxHashMap<(u32, BlockId), (u32, bool)> = FxHashMap::default();
         for life in self.lives.values() {
@@ -369,21 +396,34 @@ impl<'r, 'a> Reader<'r, 'a> {
                 entry.1 |= self.changes.inst_before(root).flags.has(InstFlags::TERMINATOR);
             }
         }
-        let copied = copied.into_iter().filter(|(_, (count, end))| *end || *count > 1);
-        copied.map(|((block, into), _)| (self.changes.block_before(block).id, into)).collect()
+        let all = |block: u32| {
+            let insts = self.changes.block_before(block).insts.iter();
+            insts.filter(|i| !i.flags.has(InstFlags::PHI) && !i.flags.has(InstFlags::TERMINATOR)).count()
+        };
+        let copied = copied
+            .into_iter()
+            .filter(|((block, _), (count, end))| *end || *count > 1 || *count as usize >= all(*block));
+        let pair = |((block, into), _): ((u32, BlockId), _)| {
+            let old = self.changes.block_before(block).id;
+            [(old, into), (old, self.merged_into(into))]
+        };
+        copied.flat_map(pair).collect()
+    }
+
+    /// The block that a block is part of in P', if it was merged.
+    fn merged_into(&self, mut block: BlockId) -> BlockId {
+        for _ in 0..MAX_CHAIN {
+            match self.emptied_into.get(&block) {
+                Some(into) if self.changes.index_after(block).is_none() => block = *into,
+                _ => break,
+            }
+        }
+        block
     }
 
     fn replaced_by(&self) -> FxHashMap<InstId, InstId> {
         let pairs = self.lives.iter().flat_map(|(new, life)| life.replaces.iter().map(|r| (r, *new)));
         pairs.filter(|(replaced, _)| self.stands_for(replaced)).map(|(r, new)| (r.old, new)).collect()
-    }
-
-    fn replaced(&self) -> FxHashMap<InstId, InstId> {
-        let in_p = |life: &Life| {
-            let mut olds = life.replaces.iter().filter(|r| self.stands_for(r)).map(|r| r.old);
-            olds.find(|old| self.changes.before(*old).is_some())
-        };
-        self.lives.iter().filter_map(|(new, life)| Some((*new, in_p(life)?))).collect()
     }
 
     /// The instruction of P that a chain of copies began with.
@@ -397,14 +437,18 @@ impl<'r, 'a> Reader<'r, 'a> {
         None
     }
 
-    /// The terminator whose place a terminator took that was put into the block: the last one taken out
-    /// before, or else the first one after.
+    /// The terminator whose place a terminator took that was put into the block: the one that was there
+    /// and was taken out later, or else the last one that was taken out before.
     fn replaced_terminator(&self, inst: InstId, block: BlockId) -> Option<InstId> {
         let when = self.lives.get(&inst)?.placed.map_or(0, |(_, when)| when);
-        let removals = self.removed.get(&block)?;
-        let mut candidates = removals.iter().filter(|r| r.inst != inst && self.is_terminator(r.inst));
-        let earlier = candidates.clone().filter(|r| r.when < when).max_by_key(|r| r.when);
-        let removal = earlier.or_else(|| candidates.find(|r| r.when >= when))?;
+        let others = self.removed.get(&block)?.iter().filter(|r| r.inst != inst);
+        let terminators = others.clone().filter(|r| self.is_terminator(r.inst) == Some(true));
+        let there = terminators.filter(|r| r.since <= when && when < r.when).min_by_key(|r| r.when);
+        let earlier = || {
+            let maybe = others.filter(|r| r.when <= when && self.is_terminator(r.inst) != Some(false));
+            maybe.max_by_key(|r| r.when)
+        };
+        let removal = there.or_else(earlier)?;
         let leads_to = |to: BlockId| {
             let index = self.changes.index_after(block);
             index.is_some_and(|i| self.changes.block_after(i).successors == [to])
@@ -413,13 +457,12 @@ impl<'r, 'a> Reader<'r, 'a> {
         (!split).then_some(removal.inst)
     }
 
-    fn is_terminator(&self, inst: InstId) -> bool {
+    /// `None` for a temporary of unknown kind. If it was none, it leads to nothing or to what it replaced.
+    fn is_terminator(&self, inst: InstId) -> Option<bool> {
         match self.root(inst) {
-            Some(at) => self.changes.inst_before(at).flags.has(InstFlags::TERMINATOR),
-            // A temporary of unknown kind. If it was no terminator, it leads nowhere or to what it replaced.
-            None => {
-                self.lives.get(&inst).is_some_and(|life| life.created.is_some() && life.replaces.is_empty())
-            }
+            Some(at) => Some(self.changes.inst_before(at).flags.has(InstFlags::TERMINATOR)),
+            None if self.lives.get(&inst).is_some_and(|life| life.replaces.is_empty()) => None,
+            None => Some(false),
         }
     }
 }

@@ -194,20 +194,22 @@ fn walk(
     }
 }
 
-/// True if a path through a node passes none of some nodes. The search ends where none of them is left
-/// ahead in topological order, so it is short if they are near.
-pub fn can_avoid(dag: &Dag, through: usize, by: &[usize], scratch: &mut Scratch) -> bool {
-    let positions = by.iter().map(|node| dag.position(*node));
-    let (Some(first), Some(last)) = (positions.clone().min(), positions.max()) else {
-        return true;
-    };
+/// True if a node can be reached on `ways` and left on `paths` without passing any of some nodes. Both
+/// graphs have the same nodes. The search ends where none of them is left ahead in topological order, so
+/// it is short if they are near.
+pub fn can_avoid(ways: &Dag, paths: &Dag, through: usize, by: &[usize], scratch: &mut Scratch) -> bool {
     let Scratch { region, known, queue, .. } = scratch;
-    known.reset(dag.len());
+    known.reset(paths.len());
     by.iter().for_each(|node| {
         known.insert(*node);
     });
+    let first = by.iter().map(|node| ways.position(*node)).min();
+    let last = by.iter().map(|node| paths.position(*node)).max();
+    let (Some(first), Some(last)) = (first, last) else {
+        return true;
+    };
     let mut escapes = |forwards: bool| {
-        region.reset(dag.len());
+        region.reset(paths.len());
         region.insert(through);
         queue.clear();
         queue.push(through as u32);
@@ -216,8 +218,8 @@ pub fn can_avoid(dag: &Dag, through: usize, by: &[usize], scratch: &mut Scratch)
             if known.contains(node) {
                 continue;
             }
-            let next = if forwards { dag.successors(node) } else { dag.predecessors(node) };
-            let past = if forwards { dag.position(node) > last } else { dag.position(node) < first };
+            let next = if forwards { paths.successors(node) } else { ways.predecessors(node) };
+            let past = if forwards { paths.position(node) > last } else { ways.position(node) < first };
             if past || next.is_empty() {
                 return true;
             }
@@ -250,14 +252,15 @@ pub fn path_to(dag: &Dag, destination: u32, has: impl Fn(u32) -> bool) -> Vec<u3
     path.into_iter().filter_map(|node| dag.blocks(node as usize).first().copied()).collect()
 }
 
-/// A path through a block that passes none of some others, from the entry to an end, as block indices.
-pub fn path_without(dag: &Dag, through: u32, by: &[u32]) -> Option<Vec<u32>> {
+/// A path through a block that passes none of some others, from the entry on one of `ways` and then on to
+/// an end, as block indices.
+pub fn path_without(ways: &Dag, dag: &Dag, through: u32, by: &[u32]) -> Option<Vec<u32>> {
     let through = dag.node(through as usize)?;
     let mut avoided = vec![false; dag.len()];
     for node in by.iter().filter_map(|block| dag.node(*block as usize)) {
         avoided[node] = true;
     }
-    let mut path = dag.route(0, through, |node| avoided[node])?;
+    let mut path = ways.route(0, through, |node| avoided[node])?;
     path.extend(to_an_end(dag, through, &avoided)?.into_iter().skip(1));
     Some(path.into_iter().filter_map(|node| dag.blocks(node as usize).first().copied()).collect())
 }
@@ -404,12 +407,13 @@ mod tests {
         #[test]
         fn avoiding_is_finding_a_path_without(pair in same_pair(), d in 0..16u32, by in prop::collection::vec(0..16u32, 1..3)) {
             let count = pair.before.len() as u32;
-            let dag = Dag::paths(&pair.before, &Loops::new(&pair.before));
+            let loops = Loops::new(&pair.before);
+            let (ways, dag) = (Dag::forward(&pair.before, &loops), Dag::paths(&pair.before, &loops));
             let by: Vec<u32> = by.into_iter().map(|b| b % count).collect();
             if let Some(through) = dag.node((d % count) as usize) {
                 let nodes: Vec<usize> = by.iter().filter_map(|b| dag.node(*b as usize)).collect();
-                let path = path_without(&dag, d % count, &by);
-                prop_assert_eq!(can_avoid(&dag, through, &nodes, &mut Scratch::default()), path.is_some());
+                let path = path_without(&ways, &dag, d % count, &by);
+                prop_assert_eq!(can_avoid(&ways, &dag, through, &nodes, &mut Scratch::default()), path.is_some());
             }
         }
     }
@@ -429,7 +433,7 @@ mod tests {
         let dag = Dag::paths(&function, &Loops::new(&function));
         assert_eq!(path_to(&dag, 2, |b| b == 3), [0, 2, 3]);
         assert_eq!(path_to(&dag, 3, |b| b == 1), [0, 1, 3]);
-        assert_eq!(path_without(&dag, 0, &[1]), Some(vec![0, 2, 3, 4]));
-        assert_eq!(path_without(&dag, 0, &[1, 2]), None);
+        assert_eq!(path_without(&dag, &dag, 0, &[1]), Some(vec![0, 2, 3, 4]));
+        assert_eq!(path_without(&dag, &dag, 0, &[1, 2]), None);
     }
 }

@@ -64,6 +64,8 @@ struct View {
     paths: OnceCell<Dag>,
     components: OnceCell<Dag>,
     dominators: OnceCell<Dominators>,
+    forward: OnceCell<Dag>,
+    forward_dominators: OnceCell<Dominators>,
     component_dominators: OnceCell<Dominators>,
 }
 
@@ -77,6 +79,8 @@ impl View {
             paths: OnceCell::new(),
             components: OnceCell::new(),
             dominators: OnceCell::new(),
+            forward: OnceCell::new(),
+            forward_dominators: OnceCell::new(),
             component_dominators: OnceCell::new(),
         }
     }
@@ -87,6 +91,20 @@ impl View {
 
     fn dominators(&self) -> &Dominators {
         self.dominators.get_or_init(|| Dominators::new(self.paths()))
+    }
+
+    fn forward(&self) -> &Dag {
+        self.forward.get_or_init(|| Dag::forward(&self.graph, &self.loops))
+    }
+
+    fn node(&self, block: BlockId) -> Option<usize> {
+        self.graph.index(block).and_then(|index| self.paths().node(index))
+    }
+
+    /// True if every execution that reaches one block has passed the other.
+    fn dominates(&self, by: BlockId, to: BlockId) -> bool {
+        let (Some(by), Some(to)) = (self.node(by), self.node(to)) else { return false };
+        self.forward_dominators.get_or_init(|| Dominators::before(self.forward())).dominates(by, to)
     }
 
     fn path_side(&self) -> Side<'_> {
@@ -100,9 +118,8 @@ impl View {
 
     /// True if every path through one block passes the other; blocks by id, both have to be here.
     fn passes(&self, through: BlockId, by: BlockId) -> bool {
-        let node = |id| self.graph.index(id).and_then(|index| self.paths().node(index));
-        let (Some(through), Some(by)) = (node(through), node(by)) else { return false };
-        self.dominators().passes(through, by)
+        let (Some(node), Some(other)) = (self.node(through), self.node(by)) else { return false };
+        self.dominators().is_passed_after(other, node) || self.dominates(by, through)
     }
 
     fn is_reachable(&self, block: BlockId) -> bool {
@@ -203,6 +220,12 @@ impl<'r, 'a> Placements<'r, 'a> {
         depth(from).zip(depth(to)).is_some_and(|(from, to)| to < from)
     }
 
+    /// True if a block of P was in no loop and is in one in P'.
+    pub fn made_loop(&self, block: BlockId) -> bool {
+        let depth = |view: &View| view.graph.index(block).map(|index| view.loops.depth(index));
+        depth(self.before()) == Some(0) && depth(self.after()).is_some_and(|depth| depth > 0)
+    }
+
     /// True if the block of P' is a copy of the block of P.
     pub fn is_copy(&self, source: BlockId, destination: BlockId) -> bool {
         self.copies.contains(&(source, destination))
@@ -223,9 +246,7 @@ impl<'r, 'a> Placements<'r, 'a> {
     pub fn comes_before(&self, first: BlockId, second: BlockId) -> bool {
         let both_old = [first, second].iter().all(|id| self.changes.index_before(*id).is_some());
         let view = if both_old { self.before() } else { self.after() };
-        let node = |id| view.graph.index(id).and_then(|index| view.paths().node(index));
-        let (Some(first), Some(second)) = (node(first), node(second)) else { return false };
-        view.dominators().dominates(first, second)
+        view.dominates(first, second)
     }
 
     /// Indices of the blocks of P that have the location, in order.
@@ -260,7 +281,8 @@ impl<'r, 'a> Placements<'r, 'a> {
             }),
             (None, Some(index)) if self.changes.same_edges() => {
                 let sources: Vec<u32> = self.blocks_with(loc).iter().filter_map(|b| self.now(*b)).collect();
-                location_sets::path_without(self.after().paths(), index, &sources).unwrap_or_default()
+                let view = self.after();
+                location_sets::path_without(view.forward(), view.paths(), index, &sources).unwrap_or_default()
             }
             _ => Vec::new(),
         };
@@ -281,11 +303,11 @@ impl<'r, 'a> Placements<'r, 'a> {
             return Placement::OnPath;
         }
         if self.changes.same_edges() {
-            let paths = self.before().paths();
-            let node = |id: &BlockId| self.before().graph.index(*id).and_then(|index| paths.node(index));
-            let nodes: Vec<usize> = reachable.iter().filter_map(node).collect();
-            if !node(&destination).is_some_and(|node| location_sets::can_avoid(paths, node, &nodes, scratch))
-            {
+            let view = self.before();
+            let nodes: Vec<usize> = reachable.iter().filter_map(|id| view.node(*id)).collect();
+            let (ways, paths) = (view.forward(), view.paths());
+            let mut avoids = |node| location_sets::can_avoid(ways, paths, node, &nodes, scratch);
+            if !view.node(destination).is_some_and(&mut avoids) {
                 return Placement::OnPath;
             }
             return Placement::OffPath(OffPath { extra: self.extra(destination, blocks, scratch) });

@@ -149,7 +149,7 @@ fn pipeline(pass: &Pass, input: &Input) -> Result<String> {
     }
     let innermost = wanted.rsplit('(').next().unwrap_or(wanted);
     let base = innermost.split(['<', ')']).next().unwrap_or(innermost);
-    if !pass.is(base) {
+    if !pass.is_named(base) {
         bail!("the input is for the pass {base}, not {}", pass.name);
     }
     Ok(wanted.clone())
@@ -167,7 +167,7 @@ pub fn read_document(path: &Path) -> Result<Option<Document>> {
 
 /// Only what the pass did, and inputs under the name that the user knows.
 fn restrict(mut document: Document, pass: &Pass, input: &Input) -> Document {
-    document.errors.retain(|error| pass.is(&error.pass));
+    document.errors.retain(|error| pass.reports_as(&error.pass));
     for error in &mut document.errors {
         for witness in &mut error.witnesses {
             witness.input = input.name();

@@ -34,7 +34,11 @@ mod tests {
     #[test]
     fn every_row_is_whole_and_a_class_finds_its_name() {
         assert_eq!(all().count(), TABLE.lines().count());
+        let names: std::collections::BTreeSet<_> = all().map(|pass| pass.name).collect();
+        assert_eq!(names.len(), all().count(), "a name stands for one class");
         assert_eq!(of_class("TailCallElimPass"), Some("tailcallelim"));
         assert_eq!(of_class("NoSuchPass"), None);
+        let names: std::collections::BTreeSet<_> = all().map(|pass| pass.name).collect();
+        assert_eq!(names.len(), all().count(), "a name is there once");
     }
 }

@@ -90,12 +90,13 @@ impl Display for ErrorText<'_> {
 
 fn verdict(error: &Error) -> String {
     let Destination { location, .. } = &error.destination;
+    let location = location.as_deref().map(short);
     let has = match (error.actual, location) {
         (Actual::Drop, None) => "it has no location".to_owned(),
         (Actual::Drop, Some(location)) => format!("it has {location}, which is no line"),
         (Actual::Preserve, Some(location)) => format!("it has {location}, as one of its sources"),
         (Actual::Merge, Some(location)) => format!("it has {location}, a merged location"),
-        (Actual::Other, Some(location)) => format!("it has {location}, which none of its sources has"),
+        (Actual::Other, Some(location)) => format!("it has {location}, from elsewhere"),
         (_, None) => "its location is not known".to_owned(),
     };
     let kind = match error.kind {
@@ -118,7 +119,7 @@ fn instruction(opcode: &str, name: Option<&str>) -> String {
 }
 
 fn site(site: &Site) -> String {
-    let Some(file) = &site.file else { return site.symbol.clone() };
+    let Some(file) = &site.file else { return demangled(&site.symbol) };
     let mut text = file.clone();
     for number in [site.line, site.column].into_iter().flatten() {
         text += &format!(":{number}");
@@ -129,10 +130,28 @@ fn site(site: &Site) -> String {
     text
 }
 
+/// A symbol with its offset, the C++ name readable; whatever is not a C++ name stays as it is.
+fn demangled(symbol: &str) -> String {
+    let (name, offset) = match symbol.rfind('+') {
+        Some(at) => symbol.split_at(at),
+        None => (symbol, ""),
+    };
+    match cpp_demangle::Symbol::new(name).ok().and_then(|name| name.demangle().ok()) {
+        Some(name) => format!("{name}{offset}"),
+        None => symbol.to_owned(),
+    }
+}
+
+/// A location with the names of its files, without their folders: those are in the JSON document.
+fn short(location: &str) -> String {
+    let last = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    location.split(' ').map(last).collect::<Vec<_>>().join(" ")
+}
+
 fn source_text(source: &Source) -> String {
     let Source { opcode, name, location, link, .. } = source;
     let name = name.as_deref().map(|name| format!("{name} ({opcode})")).unwrap_or_else(|| opcode.clone());
-    format!("{name} at {} by {link}", location.as_deref().unwrap_or("no location"))
+    format!("{name} at {} by {link}", location.as_deref().map_or("no location".to_owned(), short))
 }
 
 fn write_witness(f: &mut Formatter<'_>, error: &Error, witness: &Witness) -> fmt::Result {
@@ -143,7 +162,8 @@ fn write_witness(f: &mut Formatter<'_>, error: &Error, witness: &Witness) -> fmt
     };
     writeln!(f, "  seen    {times} {input}, function {function} ({})", counted(*size, "instruction"))?;
     if !witness.extra.is_empty() {
-        writeln!(f, "  extra   {}", witness.extra.join(", "))?;
+        let extra: Vec<_> = witness.extra.iter().map(|location| short(location)).collect();
+        writeln!(f, "  extra   {}", extra.join(", "))?;
     }
     if !witness.path.is_empty() {
         writeln!(f, "  path    {}", witness.path.join(" -> "))?;
@@ -174,6 +194,20 @@ mod tests {
     #[test]
     fn notes_are_shown_if_asked_for() {
         insta::assert_snapshot!(render(&document(), Options { notes: true }));
+    }
+
+    #[test]
+    fn symbols_are_readable() {
+        assert_eq!(demangled("_ZN4llvm8LICMPass3runEv+0x1f"), "llvm::LICMPass::run()+0x1f");
+        assert_eq!(demangled("main+0x2"), "main+0x2");
+        assert_eq!(demangled("/usr/lib/libLLVM.so.1+0x2"), "/usr/lib/libLLVM.so.1+0x2");
+        assert_eq!(demangled("_Zoperator"), "_Zoperator");
+    }
+
+    #[test]
+    fn folders_are_left_out_of_locations() {
+        assert_eq!(short("/a/b/t.c:5:35 @[ ../c/u.h:9:3 ]"), "t.c:5:35 @[ u.h:9:3 ]");
+        assert_eq!(short("t.c:5:35"), "t.c:5:35");
     }
 
     #[test]

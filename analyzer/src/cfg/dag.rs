@@ -1,6 +1,6 @@
 //! Acyclic graphs to ask reachability of.
 //!
-//! Two of them come from a control-flow graph:
+//! Three of them come from a control-flow graph:
 //!
 //! - [`Dag::paths`], the path graph of DESIGN.md, "What a path is". A walk from the entry takes no
 //!   retreating edge; where it would take one to header h, it continues with the exits of h's loop. An
@@ -8,6 +8,8 @@
 //!   header of a loop further out, continues with the exits of that loop in turn. A loop without exits
 //!   ends the walk. Each loop has a node of its own that stands for "the exits of this loop", so that
 //!   many latches and many exits make their sum of edges and not their product.
+//! - [`Dag::forward`], the same without what comes after a loop: which ways lead *to* a block. In the path
+//!   graph an exit of a loop can be reached from any latch, also if only one block of the loop leads there.
 //! - [`Dag::components`], where every strongly connected component is one node: reachability in it is
 //!   reachability over any number of iterations.
 //!
@@ -55,13 +57,23 @@ impl Dag {
                 }
             }
         }
-        let mut node_of: Vec<u32> = (0..blocks as u32).collect();
-        for (block, node) in node_of.iter_mut().enumerate() {
-            if !loops.is_reachable(block) {
-                *node = NONE;
-            }
+        let node = |block: usize| if loops.is_reachable(block) { block as u32 } else { NONE };
+        Dag::new((0..blocks).map(node).collect(), blocks + loops.len(), edges)
+    }
+
+    /// The edges that do not retreat, over the same nodes as [`Dag::paths`]. Ways to a block in it are the
+    /// ways to the block without repetition, so that a block before another one on all of them is so in
+    /// every execution. (In irreducible graphs there may be more ways.)
+    pub fn forward(graph: &Graph, loops: &Loops) -> Dag {
+        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(graph.len() * 2);
+        for &from in loops.reachable() {
+            let to = graph.successors(from as usize).iter();
+            edges.extend(
+                to.filter(|to| !loops.is_retreating(from as usize, **to as usize)).map(|to| (from, *to)),
+            );
         }
-        Dag::new(node_of, blocks + loops.len(), edges)
+        let node = |block: usize| if loops.is_reachable(block) { block as u32 } else { NONE };
+        Dag::new((0..graph.len()).map(node).collect(), graph.len() + loops.len(), edges)
     }
 
     /// The strongly connected components that the entry reaches.

@@ -22,15 +22,21 @@ pub struct Dominators {
 impl Dominators {
     /// Computes both trees.
     pub fn new(dag: &Dag) -> Dominators {
-        let mut before = Tree::new(dag.len());
-        for &node in dag.order() {
-            before.add(node, dag.predecessors(node as usize));
-        }
+        let Dominators { before, .. } = Dominators::before(dag);
         let mut after = Tree::new(dag.len());
         for &node in dag.order().iter().rev() {
             after.add(node, dag.successors(node as usize));
         }
         Dominators { before, after }
+    }
+
+    /// The dominator tree alone; nothing is passed after anything.
+    pub fn before(dag: &Dag) -> Dominators {
+        let mut before = Tree::new(dag.len());
+        for &node in dag.order() {
+            before.add(node, dag.predecessors(node as usize));
+        }
+        Dominators { before, after: Tree::new(0) }
     }
 
     /// True if every path through `through` passes `by`.

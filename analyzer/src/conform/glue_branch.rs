@@ -3,8 +3,9 @@
 //! A branch that a pass creates at the end of a block of its own making, to get to code that was there
 //! before, is no part of the program. If it is given the location of an instruction that is in a loop
 //! which the branch is outside of, a debugger shows that line when the loop is entered, before anything
-//! of it was executed. All that had the location has to be in the loop: the branches that splitting an
-//! edge or a preheader makes take the location of a neighbour (paper, PR 86269: TailRecursionElimination gave the branch in its new entry block
+//! of it was executed. All that had the location has to be in the loop, and the loop has to be the run's
+//! own work: in front of an older loop it is LLVM's custom to give a branch the location of the loop
+//! (paper, PR 86269: TailRecursionElimination gave the branch in its new entry block
 //! the location of the recursive call). An update that has to go, rather than one that is missing.
 //!
 //! Likely, since a location was set on purpose. Where the paths do not even pass the owner of the
@@ -29,7 +30,9 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let blocks = case.placements.blocks_with(case.inst().loc);
     let in_front = |block: &u32| {
         let from = case.changes.block_before(*block).id;
-        case.placements.leaves_loop(case.block, from) && case.placements.comes_before(case.block, from)
+        case.placements.made_loop(from)
+            && case.placements.leaves_loop(case.block, from)
+            && case.placements.comes_before(case.block, from)
     };
     if !blocks.iter().all(in_front) {
         return None;
@@ -74,16 +77,16 @@ mod tests {
         assert_eq!(new_entry("", "drop %1"), [""; 0]);
     }
 
-    /// The preheader had the location of the loop as well, as for-loops have it.
+    /// LoopUnroll splits the preheader again and again.
     #[test]
-    fn branch_in_a_split_preheader() {
+    fn branch_in_front_of_an_older_loop() {
         let found = Scene::judge(
             "before
-             b0 -> b1: %1 add @7, %2 br @1
+             b0 -> b1: %1 add @7, %2 br @2
              b1 -> b1 b2: %3 add @3, %4 br @1
              b2: %6 ret @6
              after
-             b0 -> b5: %1 add @7, %8 br @1
+             b0 -> b5: %1 add @7, %8 br @2
              b5 -> b1: %9 br @1
              b1 -> b1 b2: %3 add @3, %10 br @1
              b2: %6 ret @6
@@ -93,7 +96,7 @@ mod tests {
              set %9 @1
              create %8
              insert %8 b0
-             set %8 @1
+             set %8 @2
              create %10
              insert %10 b1
              set %10 @1

@@ -7,15 +7,15 @@
 //! The place is read off P': the nearest instruction on either side that was in the block in P, or that
 //! replaced one that was. Between these two in P:
 //!
-//! - one instruction that is gone and that nothing replaced: the destination is part of its expansion.
-//!   Likely.
-//! - nothing, and what follows replaced an instruction: part of the expansion of that one. Likely.
+//! - located instructions that are gone and that nothing replaced: the destination is part of the
+//!   expansion of one of them, and whichever it is, a location is lost. Likely; the first is named.
+//! - nothing, and what follows replaced an instruction: part of the expansion of that one. Likely. If that
+//!   one had no location, nothing is said in either case.
 //! - nothing, and what follows is older than the run, in the middle of the block: the destination prepares
 //!   something for it (a frozen or cast operand), and IRBuilder would have given it that location. Likely.
 //! - the start of a block, or its terminator: that is where code goes that belongs nowhere. A note at the
-//!   start, nothing at the end.
-//!
-//! Several that are gone, with different locations, leave the question open.
+//!   start, nothing at the end. A `freeze` at the start is likely all the same: it does nothing but to
+//!   prepare an operand.
 
 use metaloc_record::{Inst, InstFlags};
 
@@ -46,14 +46,18 @@ fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
         let place = own.or_else(stands_for).filter(|place| place.block == was)?;
         Some((place.position as usize, own.is_some()))
     };
-    let next = insts[at + 1..].iter().take(MAX_STEPS).find_map(place)?;
     let previous = insts[..at].iter().rev().take(MAX_STEPS).find_map(place).map(|p| p.0);
     let from = previous.map_or(0, |p| p + 1);
+    // What replaced something further up tells nothing about the place here.
+    let next = insts[at + 1..].iter().take(MAX_STEPS).find_map(|i| place(i).filter(|p| p.0 >= from))?;
+    if !next.1 && !case.is_real(old[next.0].loc) {
+        return None;
+    }
     let phi = |inst: &&Inst| inst.flags.has(InstFlags::PHI);
     let free = |inst: &&Inst| case.is_gone(inst.id) && !case.lineage.replaced_by.contains_key(&inst.id);
     let mut gone = old.get(from..next.0)?.iter().filter(|i| !phi(i) && free(i));
     if let Some(first) = gone.next() {
-        return gone.all(|i| i.loc == first.loc).then_some((first, Confidence::Likely));
+        return gone.all(|i| case.is_real(i.loc)).then_some((first, Confidence::Likely));
     }
     let following = &old[next.0];
     if !next.1 {
@@ -62,7 +66,7 @@ fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
     if following.flags.has(InstFlags::TERMINATOR) || phi(&following) {
         return None;
     }
-    let starts = old[..next.0].iter().all(|i| phi(&i));
+    let starts = old[..next.0].iter().all(|i| phi(&i)) && !case.is_opcode(case.inst(), "freeze");
     Some((following, if starts { Confidence::Note } else { Confidence::Likely }))
 }
 
@@ -119,11 +123,31 @@ mod tests {
                  create %4"
             ))
         };
-        let start = judge("%4 freeze, %1 add @1, %2 udiv @2, %3 ret @3");
+        let start = judge("%4 trunc, %1 add @1, %2 udiv @2, %3 ret @3");
         assert_eq!(start, ["lost_expansion note lost preserve %4 <- %1"]);
+        let operand = judge("%4 freeze, %1 add @1, %2 udiv @2, %3 ret @3");
+        assert_eq!(operand, ["lost_expansion likely lost preserve %4 <- %1"]);
         let middle = judge("%1 add @1, %4 freeze, %2 udiv @2, %3 ret @3");
         assert_eq!(middle, ["lost_expansion likely lost preserve %4 <- %2"]);
         assert_eq!(judge("%1 add @1, %2 udiv @2, %4 freeze, %3 ret @3"), [""; 0]);
+    }
+
+    /// InstCombine: (x | c) & d with no location on the `and`, which is what is replaced.
+    #[test]
+    fn part_of_what_had_no_location() {
+        let found = Scene::judge(
+            "before
+             b0: %1 load @1, %2 or @2, %3 and, %4 ret @4
+             after
+             b0: %1 load @1, %5 and, %6 or, %4 ret @4
+             events
+             create %5
+             create %6
+             replace %3 %6
+             erase %3
+             erase %2",
+        );
+        assert!(found.is_empty(), "{found:?}");
     }
 
     /// What a replacement stands for tells apart the instructions that are gone.
@@ -145,6 +169,8 @@ mod tests {
             ))
         };
         assert_eq!(judge("replace %3 %6"), ["lost_expansion likely lost preserve %5 <- %2"]);
-        assert_eq!(judge("replace %3 -"), [""; 0]);
+        assert_eq!(judge("replace %3 -"), ["lost_expansion likely lost preserve %5 <- %2"]);
+        // Its place was taken by what replaced it.
+        assert_eq!(judge("replace %2 %6"), ["lost_expansion likely lost preserve %5 <- %2"]);
     }
 }

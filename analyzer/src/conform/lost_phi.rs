@@ -8,6 +8,8 @@
 //! is still potentially incorrect to propagate", GVN).
 //!
 //! Not meant are PHIs with a meaning of their own:
+//! - one that took over from another PHI of its block, or from a temporary that had the location: of two with the same value one is enough, and the
+//!   one that stays is there for its own reason. A note;
 //! - those of SSA construction, which stand for a variable: where the run took away stores as well, the
 //!   loads that a PHI replaces were reads of the variable, here and elsewhere. A note;
 //! - those of SSA repair, which join an instruction that lives on with its copies: not linked at all;
@@ -18,7 +20,7 @@ use metaloc_record::{InstFlags, InstId};
 
 use super::Case;
 use crate::finding::{Confidence, Finding, Link, Source};
-use crate::lineage::Origin;
+use crate::lineage::{Origin, Passage};
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.is(InstFlags::PHI) {
@@ -37,14 +39,15 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !replaced.iter().any(phi) && is_new_induction_variable(case) {
         return None;
     }
-    let here = replaced.iter().all(|s| case.stays(s.inst));
+    let took_over = case.destination.passage == Passage::Kept;
+    let here = !took_over && replaced.iter().all(|s| case.stays(s.inst) && !(phi(s) && case.is_gone(s.inst)));
     let confidence = if here && !promoted(case) { Confidence::Likely } else { Confidence::Note };
     Some(case.lost("lost_phi", replaced, confidence))
 }
 
 /// The one located PHI of the block that is gone and whose place nothing else took.
 fn in_place_of(case: &Case<'_, '_>) -> Option<Source> {
-    let index = case.changes.index_before(case.block)?;
+    let index = case.changes.index_before(case.placements.was(case.destination.placed)?)?;
     let phis = case.changes.block_before(index).insts.iter().take_while(|i| i.flags.has(InstFlags::PHI));
     let mut gone = phis.filter(|i| case.is_real(i.loc) && case.is_gone(i.id) && !is_taken(case, i.id));
     let old = gone.next().filter(|_| gone.next().is_none())?;

@@ -104,6 +104,30 @@ mod tests {
         assert!(found.is_empty(), "{found:?}");
     }
 
+    /// As above, but the branch without location is moved first and folded then.
+    #[test]
+    fn what_counts_is_the_terminator_that_was_there() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b2 b3: %2 br
+             b2: %3 ret @3
+             b3: %4 ret @4
+             after
+             b0 -> b2: %5 br
+             b2: %3 ret @3
+             events
+             remove %1 b0
+             erase %1
+             move %2 b1 b0
+             create %5
+             insert %5 b0
+             remove %2 b0
+             erase %2",
+        );
+        assert!(found.is_empty(), "{found:?}");
+    }
+
     /// The fresh branch of a split stands for nothing.
     #[test]
     fn split_block() {

@@ -114,13 +114,14 @@ impl<'a> Case<'_, 'a> {
 
     /// True if an instruction of P is not in P' any more.
     fn is_gone(&self, inst: InstId) -> bool {
-        self.changes.after(inst).is_none()
+        self.changes.is_gone(inst)
     }
 
-    /// True if the destination is in the block that the source was in, in the rest or in a copy of it.
+    /// True if the destination was made in the block that the source was in, in the rest or in a copy.
     fn stays(&self, source: InstId) -> bool {
+        let placed = self.destination.placed;
         self.source_block(source).is_some_and(|from| {
-            self.placements.was(self.block) == Some(from) || self.placements.is_copy(from, self.block)
+            self.placements.was(placed) == Some(from) || self.placements.is_copy(from, placed)
         })
     }
 
@@ -173,7 +174,7 @@ impl<'a> Case<'_, 'a> {
         let finding = self.finding(rule, Operation::Preserve, confidence);
         let site = match self.destination.passage {
             Passage::Lost(site) => site,
-            Passage::Kept | Passage::Dropped => finding.site,
+            Passage::Direct | Passage::Kept | Passage::Dropped => finding.site,
         };
         Finding { sources, site, ..finding }
     }

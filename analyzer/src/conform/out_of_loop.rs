@@ -28,7 +28,11 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !placements.goes_up_in_depth(from, case.block) || !placements.leaves_loop(case.block, from) {
         return None;
     }
-    if placements.is_copy(from, case.block) || case.changes.had(case.block, case.inst().loc) {
+    let placed = case.destination.placed;
+    if placements.is_copy(from, placed)
+        || placements.is_copy(from, case.block)
+        || case.changes.had(case.block, case.inst().loc)
+    {
         return None;
     }
     let down = placements.comes_before(from, case.block);

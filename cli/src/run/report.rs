@@ -1,5 +1,6 @@
 //! `metaloc report`: passes on inputs, one process each, and one report of all.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -17,13 +18,13 @@ use crate::progress::Progress;
 use crate::status::Status;
 
 pub fn run(args: &Report) -> Result<Status> {
-    let begun = Instant::now();
     let llvm = find_llvm(&args.llvm)?;
     let passes = pass::resolve_all(&llvm, &args.passes)?;
     let jobs = jobs(args, &llvm, &passes)?;
     let place = Output::open(args.output.as_deref())?;
     let plugin = find_plugin(&llvm)?;
     let observer = Observer { llvm, plugin };
+    let begun = Instant::now();
     let observations = observe_all(&observer, &jobs, parallel::workers(args.jobs))?;
     let (mut document, troubles) = merge(&observer.llvm, observations);
     document.stats.seconds = begun.elapsed().as_secs_f64();
@@ -60,6 +61,9 @@ fn jobs(args: &Report, llvm: &Llvm, passes: &[Pass]) -> Result<Vec<Job>> {
 /// The inputs in the repository for a pass.
 fn kept_inputs(pass: &Pass) -> Result<Vec<Input>> {
     let folder = plugin::root()?.join("regress/passes").join(&pass.name);
+    // Short names where that is possible: reports name inputs often.
+    let here = std::env::current_dir().unwrap_or_default();
+    let folder = folder.strip_prefix(here).map(Path::to_owned).unwrap_or(folder);
     let inputs = if folder.is_dir() { input::in_folder(&folder)? } else { Vec::new() };
     if inputs.is_empty() {
         bail!("no inputs for {} in {}: give some with --input", pass.name, folder.display());

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use metaloc_report::Document;
+use metaloc_report::{Confidence, Document, Error, Kind, Operation};
 use serde_json::Value;
 
 use crate::stand_in::{Ran, metaloc, ran};
 
-/// A call in the way of an accumulating recursion, in a shape of our own.
+/// A recursion with an accumulator, and returns that do not go through it.
 const PROGRAM: &str = "// metaloc: prepare=mem2reg,simplifycfg
 int pick(int n);
 int total(int n) {
@@ -45,6 +45,24 @@ fn a_pass_is_observed_in_every_version() {
         let value: Value = ran.stdout.parse().unwrap();
         let complaints: Vec<_> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
         assert_eq!(complaints, [""; 0]);
+    }
+}
+
+/// Copying the addition in front of the other returns is right, keeping its line there is not. LLVM 19 has the fix.
+#[test]
+fn the_motivating_error_is_found_in_the_versions_that_have_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for major in [14, 15, 16] {
+        let ran = report(major, "tailcallelim", &program(folder.path())).with_status(1);
+        let document = Document::from_json(&ran.stdout).unwrap();
+        let certain = |error: &&Error| error.confidence == Confidence::Certain;
+        let errors: Vec<_> = document.errors.iter().filter(certain).collect();
+        let [error] = &errors[..] else { panic!("LLVM {major}: {errors:?}") };
+        assert_eq!((error.operation, error.kind), (Operation::Drop, Kind::Incorrect));
+        assert_eq!((&*error.destination.opcode, &*error.sources[0].link), ("add", "clone"));
+    }
+    for major in [19, 22] {
+        report(major, "tailcallelim", &program(folder.path())).with_status(0);
     }
 }
 

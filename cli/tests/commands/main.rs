@@ -3,6 +3,7 @@
 //! - [`stand_in`]: a folder with an `opt` that does what its input says, for what a real one does too rarely;
 //! - [`report`], [`opt`], [`plugin`], [`toolchain`], [`selftest`]: one file per subcommand;
 //! - [`in_llvm`]: the real plugin in the real LLVMs;
+//! - [`threads`]: several contexts and threads in one process;
 //! - [`trouble`]: bad input, crashes, ctrl-C: one clear error each, and status 2.
 
 mod in_llvm;
@@ -11,5 +12,6 @@ mod plugin;
 mod report;
 mod selftest;
 mod stand_in;
+mod threads;
 mod toolchain;
 mod trouble;

@@ -1,0 +1,20 @@
+//! The CPU as judge of the table: every row runs on the real processor and in the concrete domain, from the
+//! same state, and all results must agree: registers, flags that are defined, memory, where control goes,
+//! and faults.
+//!
+//! - [`child`]: runs instructions in a forked process; the only `unsafe` code of this crate;
+//! - [`sample`]: instructions of a form and states to run them in;
+//! - [`judge`]: the comparison;
+//! - [`agreement`]: the symbolic domain says the same as the concrete one.
+//!
+//! Only on x86-64 Linux; elsewhere the module does not exist.
+
+mod agreement;
+mod child;
+mod judge;
+mod random;
+mod sample;
+
+pub use agreement::domains_agree;
+pub use child::ChildError;
+pub use judge::{Mismatch, RowReport, judge_row};

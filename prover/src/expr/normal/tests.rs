@@ -1,0 +1,205 @@
+//! Rewriting keeps values: random expressions over all node kinds, evaluated before and after under random
+//! values; and the rewrites that the prover relies on, by example.
+
+use super::Normaliser;
+use crate::bits::Bits;
+use crate::expr::{Arena, Assignment, BinaryOp, CommutativeOp, CompareOp, ExprId, Sort, evaluate};
+use proptest::prelude::*;
+
+const WIDTHS: [u32; 6] = [1, 8, 16, 32, 64, 128];
+
+/// Builds a random expression from random words; every word chooses an operation and its operands.
+fn build(arena: &mut Arena, words: &[u64]) -> ExprId {
+    let mut pool: Vec<ExprId> = Vec::new();
+    for width_bits in WIDTHS {
+        for name in ["a", "b"] {
+            pool.push(arena.variable(&format!("{name}{width_bits}"), Sort::Bits(width_bits)));
+        }
+        for value in [0, 1, u128::MAX, 0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978] {
+            pool.push(arena.constant(Bits::new(width_bits, value)));
+        }
+    }
+    let mut memories = vec![arena.variable("m", Sort::Memory(64))];
+    for word in words {
+        grow(arena, &mut pool, &mut memories, *word);
+    }
+    if words.first().is_some_and(|word| word % 5 == 0) {
+        memories[memories.len() - 1]
+    } else {
+        pool[pool.len() - 1]
+    }
+}
+
+fn grow(arena: &mut Arena, pool: &mut Vec<ExprId>, memories: &mut Vec<ExprId>, word: u64) {
+    // Recent expressions are preferred, so that the result is deep.
+    let pick = |bits: u64, pool: &[ExprId]| {
+        let back = (bits as usize % pool.len()).min(bits as usize % 7);
+        if bits & 0x80 == 0 { pool[pool.len() - 1 - back] } else { pool[bits as usize % pool.len()] }
+    };
+    let left = pick(word >> 8, pool);
+    let width_bits = arena.width_bits(left);
+    let same: Vec<ExprId> = pool.iter().copied().filter(|id| arena.width_bits(*id) == width_bits).collect();
+    let right = pick(word >> 16, &same);
+    let third = pick(word >> 24, &same);
+    let bits: Vec<ExprId> = pool.iter().copied().filter(|id| arena.width_bits(*id) == 1).collect();
+    let address = address(arena, pool, word);
+    let memory = memories[memories.len() - 1 - (word >> 40) as usize % memories.len().min(2)];
+    let made = match word % 16 {
+        0 => arena.add(left, right),
+        1 => arena.sub(left, right),
+        2 => arena.commutative(CommutativeOp::Product, &[left, right]),
+        3 => arena.commutative(CommutativeOp::And, &[left, right, third]),
+        4 => arena.commutative(CommutativeOp::Or, &[left, right]),
+        5 => arena.commutative(CommutativeOp::Xor, &[left, right, third]),
+        6 => {
+            use BinaryOp::*;
+            let op = [UDiv, URem, SDiv, SRem, Shl, LShr, AShr][(word >> 32) as usize % 7];
+            let small =
+                arena.constant(Bits::new(width_bits, u128::from(word >> 48) % u128::from(width_bits + 2)));
+            arena.binary(op, left, if word >> 63 == 0 { small } else { right })
+        }
+        7 | 8 => {
+            let op = [CompareOp::Eq, CompareOp::Ult, CompareOp::Slt][(word >> 32) as usize % 3];
+            arena.compare(op, left, right)
+        }
+        9 | 10 => {
+            let low_bit = (word >> 32) as u32 % width_bits;
+            let width = 1 + (word >> 40) as u32 % (width_bits - low_bit);
+            let aligned = (low_bit & !7, 8.min(width_bits));
+            let (low_bit, width) =
+                if width_bits.is_multiple_of(8) && word >> 63 == 0 { aligned } else { (low_bit, width) };
+            arena.extract(left, low_bit, width)
+        }
+        11 => arena.sign_extend(left, (width_bits + (word >> 32) as u32 % 70).min(128)),
+        12 if width_bits <= 64 => arena.concat(&[left, right]),
+        13 => {
+            let condition = pick(word >> 32, &bits);
+            arena.choice(condition, left, right)
+        }
+        14 => arena.load(memory, address, 1 + (word >> 32) as u32 % 16),
+        15 if width_bits.is_multiple_of(8) => {
+            memories.push(arena.store(memory, address, left));
+            return;
+        }
+        _ => arena.not(left),
+    };
+    pool.push(made);
+}
+
+/// Addresses near each other, or apart by an unknown distance.
+fn address(arena: &mut Arena, pool: &[ExprId], word: u64) -> ExprId {
+    let bases: Vec<ExprId> = pool.iter().copied().filter(|id| arena.width_bits(*id) == 64).collect();
+    let base = if word >> 62 == 0 { bases[word as usize % bases.len()] } else { bases[0] };
+    let offset = arena.constant(Bits::new(64, u128::from(word >> 50) % 24));
+    arena.add(base, offset)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #[test]
+    fn rewriting_keeps_values(words in prop::collection::vec(any::<u64>(), 1..40), seeds: [u64; 4], corner: u128) {
+        let mut arena = Arena::new();
+        let root = build(&mut arena, &words);
+        let mut normaliser = Normaliser::new();
+        let normal = normaliser.normal(&mut arena, root);
+        prop_assert_eq!(arena.sort(root), arena.sort(normal));
+        for seed in seeds {
+            let mut assignment = Assignment { seed, ..Assignment::default() };
+            // Small and equal values meet the corners that random ones miss.
+            let value = [0, 1, corner, u128::MAX, 1 << 127 | 1 << 63 | 1 << 31][seed as usize % 5];
+            for width_bits in WIDTHS {
+                let symbol = arena.symbol(&format!("a{width_bits}"), Sort::Bits(width_bits));
+                assignment.bits.insert(symbol, Bits::new(width_bits, value));
+            }
+            prop_assert_eq!(evaluate(&arena, root, &assignment), evaluate(&arena, normal, &assignment));
+        }
+    }
+}
+
+/// Checks that two expressions have one normal form.
+fn assert_same(make: impl Fn(&mut Arena) -> (ExprId, ExprId)) {
+    let mut arena = Arena::new();
+    let (left, right) = make(&mut arena);
+    let mut normaliser = Normaliser::new();
+    let (left, right) = (normaliser.normal(&mut arena, left), normaliser.normal(&mut arena, right));
+    assert_eq!(left, right, "{:?} and {:?}", arena.node(left), arena.node(right));
+}
+
+fn word(arena: &mut Arena, name: &str) -> ExprId {
+    arena.variable(name, Sort::Bits(32))
+}
+
+#[test]
+fn commuted_and_distributed_products_are_one() {
+    assert_same(|arena| {
+        let (a, b, c) = (word(arena, "a"), word(arena, "b"), word(arena, "c"));
+        let sum = arena.add(b, c);
+        let left = arena.commutative(CommutativeOp::Product, &[sum, a]);
+        let first = arena.commutative(CommutativeOp::Product, &[a, c]);
+        let second = arena.commutative(CommutativeOp::Product, &[b, a]);
+        (left, arena.add(first, second))
+    });
+}
+
+#[test]
+fn lanes_of_a_vector_are_its_loads() {
+    assert_same(|arena| {
+        let memory = arena.variable("m", Sort::Memory(64));
+        let address = arena.variable("p", Sort::Bits(64));
+        let vector = arena.load(memory, address, 16);
+        let lane = arena.extract(vector, 64, 32);
+        let eight = arena.constant(Bits::new(64, 8));
+        let above = arena.add(address, eight);
+        (lane, arena.load(memory, above, 4))
+    });
+}
+
+#[test]
+fn loads_pass_stores_at_other_constant_offsets() {
+    assert_same(|arena| {
+        let memory = arena.variable("m", Sort::Memory(64));
+        let address = arena.variable("p", Sort::Bits(64));
+        let value = arena.variable("v", Sort::Bits(128));
+        let sixteen = arena.constant(Bits::new(64, 16));
+        let above = arena.add(address, sixteen);
+        let stored = arena.store(memory, above, value);
+        (arena.load(stored, address, 16), arena.load(memory, address, 16))
+    });
+}
+
+#[test]
+fn flags_of_a_comparison_become_the_comparison() {
+    assert_same(|arena| {
+        let (a, b) = (word(arena, "a"), word(arena, "b"));
+        let difference = arena.sub(a, b);
+        let zero = arena.constant(Bits::new(32, 0));
+        let carry = arena.compare(CompareOp::Ult, a, b);
+        let equal = arena.compare(CompareOp::Eq, difference, zero);
+        let below_or_equal = arena.commutative(CommutativeOp::Or, &[carry, equal]);
+        let above = arena.compare(CompareOp::Ult, b, a);
+        (below_or_equal, arena.not(above))
+    });
+}
+
+#[test]
+fn a_load_does_not_pass_a_store_at_an_unknown_distance() {
+    let mut arena = Arena::new();
+    let memory = arena.variable("m", Sort::Memory(64));
+    let (p, q) = (arena.variable("p", Sort::Bits(64)), arena.variable("q", Sort::Bits(64)));
+    let value = word(&mut arena, "v");
+    let stored = arena.store(memory, q, value);
+    let after = arena.load(stored, p, 4);
+    let before = arena.load(memory, p, 4);
+    let mut normaliser = Normaliser::new();
+    assert_ne!(normaliser.normal(&mut arena, after), normaliser.normal(&mut arena, before));
+}
+
+#[test]
+fn the_rewrites_used_are_named() {
+    let mut arena = Arena::new();
+    let a = word(&mut arena, "a");
+    let twice = arena.add(a, a);
+    let mut normaliser = Normaliser::new();
+    normaliser.normal(&mut arena, twice);
+    assert_eq!(normaliser.used().collect::<Vec<_>>(), ["sum-collect"]);
+}

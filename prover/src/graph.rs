@@ -1,0 +1,60 @@
+//! Transition graphs: what both programs become. An edge has a guard and assigns all its variables at once.
+//!
+//! The variables of a graph are expressions that are variables of the arena; the same names at every point.
+//! An assignment that is not listed keeps its variable. A point other than the exit that no edge leaves is a
+//! trap: a program that gets there stops with a fault.
+
+use crate::domain::Requirement;
+use crate::expr::ExprId;
+use crate::region::Access;
+
+/// Number of a point in its graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PointId(pub u32);
+
+/// A place in a program.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Point {
+    /// Before the instruction at a pc.
+    Pc(u64),
+    /// After the return.
+    Exit,
+}
+
+/// A step from point to point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// Where it starts.
+    pub from: PointId,
+    /// Where it ends.
+    pub to: PointId,
+    /// The bit that is set when this edge is taken.
+    pub guard: ExprId,
+    /// Variables and their new values, all in terms of the old ones.
+    pub assignments: Vec<(ExprId, ExprId)>,
+    /// What must hold for the step to complete.
+    pub requirements: Vec<Requirement>,
+    /// Accesses to memory, with the region that each is taken to go to.
+    pub accesses: Vec<Access>,
+}
+
+/// A program as points and steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Graph {
+    /// The first is the entry.
+    pub points: Vec<Point>,
+    /// In the order of their start points.
+    pub edges: Vec<Edge>,
+}
+
+impl Graph {
+    /// The edges that leave a point.
+    pub fn leaving(&self, point: PointId) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(move |edge| edge.from == point)
+    }
+
+    /// The number of a point.
+    pub fn find(&self, point: &Point) -> Option<PointId> {
+        self.points.iter().position(|known| known == point).map(|position| PointId(position as u32))
+    }
+}

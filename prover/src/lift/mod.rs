@@ -1,0 +1,119 @@
+//! A function's machine code as a transition graph: one edge per basic block and way out of it.
+//!
+//! - [`blocks`]: which instructions, in which blocks;
+//! - [`fixups`]: what the linker will write, as expressions over addresses of symbols;
+//! - [`origin`]: where registers point, and so which region an access goes to;
+//! - [`run`]: a block as assignments.
+//!
+//! Registers are the variables `rax` to `r15`, `xmm0` to `xmm15` and `flag.Carry` and so on; the address of a
+//! symbol is the variable `address.S`, which nothing assigns.
+
+mod blocks;
+mod fixups;
+mod origin;
+mod run;
+
+use crate::bits::Bits;
+use crate::domain::Layout;
+use crate::expr::{Arena, ExprId};
+use crate::graph::{Edge, Graph, Point, PointId};
+use crate::object_file::FunctionCode;
+use crate::region::Region;
+use crate::x86::Stop;
+use blocks::Block;
+use origin::Origins;
+
+pub use run::RETURN_TARGET;
+
+/// Why a function has no graph.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LiftError {
+    /// An instruction without a meaning.
+    #[error(transparent)]
+    Instruction(#[from] Stop),
+    /// Something that is known, but not followed.
+    #[error("unsupported: {what} at {pc:#x}")]
+    Unsupported {
+        /// What.
+        what: String,
+        /// Where.
+        pc: u64,
+    },
+}
+
+fn unsupported(what: impl Into<String>, pc: u64) -> LiftError {
+    LiftError::Unsupported { what: what.into(), pc }
+}
+
+/// The graph of a function, its expressions in `arena`.
+pub fn lift(arena: &mut Arena, function: &FunctionCode) -> Result<Graph, LiftError> {
+    let blocks = blocks::find(function)?;
+    let origins = Origins::infer(arena, &blocks, function)?;
+    let mut edges = run_all(arena, &blocks, function, &origins, false)?;
+    // A pointer that could not be followed may point to any global: then all but the frame is one region.
+    if edges.iter().flat_map(|edge| &edge.accesses).any(|access| access.region == Region::Rest) {
+        edges = run_all(arena, &blocks, function, &origins, true)?;
+    }
+    let mut points: Vec<Point> = blocks.iter().map(|block| Point::Pc(block.start())).collect();
+    points.push(Point::Exit);
+    Ok(Graph { points, edges })
+}
+
+/// Where the addresses of one block lead.
+struct BlockLayout<'a> {
+    origins: &'a Origins,
+    function: &'a FunctionCode,
+    block: usize,
+    /// Whether all but the frame is one region.
+    merged: bool,
+}
+
+impl Layout for BlockLayout<'_> {
+    fn region(&self, arena: &mut Arena, address: ExprId) -> Region {
+        match self.origins.region(arena, self.block, address) {
+            Region::Global(_) if self.merged => Region::Rest,
+            region => region,
+        }
+    }
+
+    fn constant(&self, arena: &mut Arena, address: ExprId, bytes: u32) -> Option<Bits> {
+        let (symbol, offset) = self.origins.global_offset(arena, address)?;
+        let start = usize::try_from(offset).ok()?;
+        let found = self.function.constants.get(&symbol)?.get(start..start.checked_add(bytes as usize)?)?;
+        Some(Bits::new(8 * bytes, found.iter().rev().fold(0, |value, byte| value << 8 | u128::from(*byte))))
+    }
+}
+
+fn run_all(
+    arena: &mut Arena,
+    blocks: &[Block],
+    function: &FunctionCode,
+    origins: &Origins,
+    merged: bool,
+) -> Result<Vec<Edge>, LiftError> {
+    let point =
+        |pc: u64| blocks.iter().position(|block| block.start() == pc).map(|number| PointId(number as u32));
+    let exit = PointId(blocks.len() as u32);
+    let mut edges = Vec::new();
+    for (number, block) in blocks.iter().enumerate() {
+        let layout = BlockLayout { origins, function, block: number, merged };
+        let ran = run::block(arena, block, function, &layout)?;
+        for (guard, target) in ran.ways {
+            let to = match target {
+                Point::Exit => exit,
+                Point::Pc(pc) => {
+                    point(pc).ok_or_else(|| unsupported("branch out of the function", block.last_pc()))?
+                }
+            };
+            edges.push(Edge {
+                from: PointId(number as u32),
+                to,
+                guard,
+                assignments: ran.assignments.clone(),
+                requirements: ran.requirements.clone(),
+                accesses: ran.accesses.clone(),
+            });
+        }
+    }
+    Ok(edges)
+}

@@ -1,0 +1,263 @@
+//! Functions of an ELF object: bytes, range and relocations. So far relocatable objects for x86-64; everything
+//! else is one clear error.
+
+use object::{
+    Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionIndex, SectionKind,
+    SymbolKind, elf,
+};
+use std::collections::{BTreeMap, HashMap};
+
+/// A relocatable object.
+#[derive(Debug)]
+pub struct ObjectFile {
+    name: String,
+    functions: Vec<FunctionCode>,
+}
+
+/// One function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionCode {
+    /// Its symbol.
+    pub name: String,
+    /// Section that holds it.
+    pub section: String,
+    /// Offset of the first byte in the section.
+    pub low_pc: u64,
+    /// The bytes as in the file.
+    pub bytes: Vec<u8>,
+    /// What the linker will change, by pc.
+    pub relocations: Vec<Relocation>,
+    /// Bytes that never change, from the symbol on that relocations name: constant pools.
+    pub constants: BTreeMap<String, Vec<u8>>,
+}
+
+/// A field that the linker fills in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relocation {
+    /// Offset of the field in the section.
+    pub pc: u64,
+    /// What goes there.
+    pub kind: RelocationKind,
+    /// The symbol, or the section that stands for itself.
+    pub symbol: String,
+    /// Added to the symbol's address.
+    pub addend: i64,
+}
+
+/// Value of a relocated field, S being the symbol, A the addend, P the field's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelocationKind {
+    /// S + A, 64 bits.
+    Absolute64,
+    /// S + A, 32 bits, zero-extended.
+    Absolute32,
+    /// S + A, 32 bits, sign-extended.
+    Absolute32Signed,
+    /// S + A - P, 32 bits.
+    Relative32,
+    /// The place of a constant that holds S, plus A - P.
+    Got32,
+}
+
+/// Why an object cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    /// Not an ELF file, or a broken one.
+    #[error("{file}: not a readable object: {reason}")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// What the reader says.
+        reason: String,
+    },
+    /// Another processor.
+    #[error("{file}: for {found}, want little-endian x86-64")]
+    Architecture {
+        /// The file.
+        file: String,
+        /// What it is for.
+        found: String,
+    },
+    /// Not a relocatable object.
+    #[error("{file}: {found} files are not supported yet, want a relocatable object (.o)")]
+    Kind {
+        /// The file.
+        file: String,
+        /// What it is.
+        found: String,
+    },
+    /// There is no symbol table.
+    #[error("{file}: no function symbols (stripped?)")]
+    Stripped {
+        /// The file.
+        file: String,
+    },
+    /// The function is not there.
+    #[error("{file}: no function `{name}`; there are: {known}")]
+    NoFunction {
+        /// The file.
+        file: String,
+        /// What was asked for.
+        name: String,
+        /// What is there, cut.
+        known: String,
+    },
+    /// A relocation that is not understood.
+    #[error("{file}: unsupported: relocation type {r_type} in {section} at {pc:#x}")]
+    Relocation {
+        /// The file.
+        file: String,
+        /// Section.
+        section: String,
+        /// Number of the type.
+        r_type: u32,
+        /// Where.
+        pc: u64,
+    },
+}
+
+impl ObjectFile {
+    /// Reads an object; `file` is its name for messages.
+    pub fn parse(file: &str, bytes: &[u8]) -> Result<ObjectFile, ObjectError> {
+        let malformed = |error: object::Error| ObjectError::Malformed {
+            file: file.to_owned(),
+            reason: error.to_string(),
+        };
+        let object = object::File::parse(bytes).map_err(malformed)?;
+        if object.architecture() != object::Architecture::X86_64 || !object.is_little_endian() {
+            let order = if object.is_little_endian() { "little" } else { "big" };
+            let found = format!("{order}-endian {:?}", object.architecture());
+            return Err(ObjectError::Architecture { file: file.to_owned(), found });
+        }
+        if object.kind() != object::ObjectKind::Relocatable {
+            return Err(ObjectError::Kind { file: file.to_owned(), found: format!("{:?}", object.kind()) });
+        }
+        let names = names(&object);
+        let mut functions = Vec::new();
+        for symbol in
+            object.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+        {
+            if let Some(index) = symbol.section_index() {
+                functions.push(function(file, &object, &symbol, index, &names)?);
+            }
+        }
+        if functions.is_empty() {
+            return Err(ObjectError::Stripped { file: file.to_owned() });
+        }
+        Ok(ObjectFile { name: file.to_owned(), functions })
+    }
+
+    /// All functions, in the order of the symbol table.
+    pub fn functions(&self) -> &[FunctionCode] {
+        &self.functions
+    }
+
+    /// The function of that name.
+    pub fn function(&self, name: &str) -> Result<&FunctionCode, ObjectError> {
+        self.functions.iter().find(|function| function.name == name).ok_or_else(|| {
+            let known: Vec<&str> =
+                self.functions.iter().take(10).map(|function| function.name.as_str()).collect();
+            ObjectError::NoFunction {
+                file: self.name.clone(),
+                name: name.to_owned(),
+                known: known.join(", "),
+            }
+        })
+    }
+}
+
+fn function(
+    file: &str,
+    object: &object::File,
+    symbol: &object::Symbol,
+    index: SectionIndex,
+    names: &Names,
+) -> Result<FunctionCode, ObjectError> {
+    let malformed = |reason: String| ObjectError::Malformed { file: file.to_owned(), reason };
+    let section = object.section_by_index(index).map_err(|error| malformed(error.to_string()))?;
+    let (low_pc, size) = (symbol.address(), symbol.size());
+    let name = symbol.name().map_err(|error| malformed(error.to_string()))?.to_owned();
+    let section_name = section.name().map_err(|error| malformed(error.to_string()))?.to_owned();
+    let data = section.data().map_err(|error| malformed(error.to_string()))?;
+    let range =
+        usize::try_from(low_pc).ok().zip(low_pc.checked_add(size).and_then(|end| usize::try_from(end).ok()));
+    let bytes = range
+        .and_then(|(start, end)| data.get(start..end))
+        .ok_or_else(|| malformed(format!("function `{name}` lies outside of {section_name}")))?
+        .to_vec();
+    let (mut relocations, mut constants) = (Vec::new(), BTreeMap::new());
+    for (pc, relocation) in section.relocations() {
+        if (low_pc..low_pc + size).contains(&pc) {
+            let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+            let kind = kind(r_type).ok_or_else(|| ObjectError::Relocation {
+                file: file.to_owned(),
+                section: section_name.clone(),
+                r_type: r_type.0,
+                pc,
+            })?;
+            let symbol = target(object, names, relocation.target()).map_err(malformed)?;
+            if let Some(bytes) = constant_bytes(object, relocation.target()) {
+                constants.insert(symbol.clone(), bytes);
+            }
+            relocations.push(Relocation { pc, kind, symbol, addend: relocation.addend() });
+        }
+    }
+    Ok(FunctionCode { name, section: section_name, low_pc, bytes, relocations, constants })
+}
+
+/// What a symbol of a read-only section stands for, if the linker changes nothing there.
+fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<Vec<u8>> {
+    let RelocationTarget::Symbol(index) = target else { return None };
+    let symbol = object.symbol_by_index(index).ok()?;
+    let section = object.section_by_index(symbol.section_index()?).ok()?;
+    let read_only =
+        section.kind() == SectionKind::ReadOnlyData || section.kind() == SectionKind::ReadOnlyString;
+    // Another object may bring its own definition of a symbol that is not local.
+    if !symbol.is_local() || !read_only || section.relocations().next().is_some() {
+        return None;
+    }
+    let start = usize::try_from(symbol.address()).ok()?;
+    section.data().ok()?.get(start..).map(<[u8]>::to_vec)
+}
+
+/// A name that stands for one symbol only: local symbols and sections may share theirs.
+fn target(object: &object::File, names: &Names, target: RelocationTarget) -> Result<String, String> {
+    let RelocationTarget::Symbol(index) = target else { return Err("a relocation without a symbol".into()) };
+    let symbol = object.symbol_by_index(index).map_err(|error| error.to_string())?;
+    let name = symbol_name(object, &symbol).map_err(|error| error.to_string())?;
+    Ok(if names.get(name) == Some(&1) { name.to_owned() } else { format!("{name}#{}", index.0) })
+}
+
+/// How many symbols have a name.
+type Names<'a> = HashMap<&'a str, usize>;
+
+fn names<'a>(object: &object::File<'a>) -> Names<'a> {
+    let mut names = Names::new();
+    for symbol in object.symbols() {
+        if let Ok(name) = symbol_name(object, &symbol) {
+            *names.entry(name).or_default() += 1;
+        }
+    }
+    names
+}
+
+/// The name of a symbol; a section's symbol has none of its own.
+fn symbol_name<'a>(object: &object::File<'a>, symbol: &object::Symbol<'a, '_>) -> object::Result<&'a str> {
+    match (symbol.kind(), symbol.section_index()) {
+        (SymbolKind::Section, Some(index)) => object.section_by_index(index)?.name(),
+        _ => symbol.name(),
+    }
+}
+
+fn kind(r_type: elf::RelocationType) -> Option<RelocationKind> {
+    match r_type {
+        elf::R_X86_64_64 => Some(RelocationKind::Absolute64),
+        elf::R_X86_64_32 => Some(RelocationKind::Absolute32),
+        elf::R_X86_64_32S => Some(RelocationKind::Absolute32Signed),
+        elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => Some(RelocationKind::Relative32),
+        elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX => {
+            Some(RelocationKind::Got32)
+        }
+        _ => None,
+    }
+}

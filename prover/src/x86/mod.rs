@@ -1,0 +1,105 @@
+//! x86-64 semantics as a table over decoded instructions.
+//!
+//! - [`state`]: registers and flags; [`operand`]: reading and writing what an instruction names;
+//! - [`flags`]: how results set flags, and conditions;
+//! - [`rows`]: which mnemonics are known, one file per family.
+//!
+//! Anything without a row is `unsupported: mnemonic at pc`; nothing is guessed.
+
+pub mod flags;
+pub mod operand;
+pub mod rows;
+pub mod state;
+
+use crate::domain::{Domain, Fault};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+use operand::{Context, Fixups};
+use state::State;
+
+/// Where control goes after an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next<W> {
+    /// To the next instruction.
+    Fall,
+    /// To a known place.
+    Jump(u64),
+    /// To a known place if the bit is set, to the next instruction otherwise.
+    Branch {
+        /// The bit.
+        condition: W,
+        /// The place.
+        target: u64,
+    },
+    /// To a computed place.
+    Indirect(W),
+    /// Into a function, the return address pushed.
+    Call(W),
+    /// Out of the function.
+    Return(W),
+}
+
+/// Why an instruction has no successor state.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Stop {
+    /// The processor faults.
+    #[error("{0:?} fault")]
+    Fault(Fault),
+    /// There is no row for it.
+    #[error("unsupported: {what} at {pc:#x}")]
+    Unsupported {
+        /// The mnemonic, and the operand or prefix if that is what has no meaning here.
+        what: String,
+        /// Where.
+        pc: u64,
+    },
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Stop {
+        Stop::Fault(fault)
+    }
+}
+
+/// Decodes one instruction; what is none is unsupported.
+pub fn decode(bytes: &[u8], pc: u64) -> Result<Instruction, Stop> {
+    let instruction = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode();
+    if instruction.is_invalid() {
+        return Err(Stop::Unsupported { what: "bytes that are no instruction".into(), pc });
+    }
+    Ok(instruction)
+}
+
+/// Runs one instruction. If it stops, the registers are as they were.
+pub fn step<D: Domain>(
+    domain: &D,
+    state: &mut State<D::Word>,
+    instruction: &Instruction,
+) -> Result<Next<D::Word>, Stop> {
+    step_linked(domain, state, instruction, Fixups::default())
+}
+
+/// Runs one instruction into which the linker will write.
+pub fn step_linked<D: Domain>(
+    domain: &D,
+    state: &mut State<D::Word>,
+    instruction: &Instruction,
+    fixups: Fixups<D::Word>,
+) -> Result<Next<D::Word>, Stop> {
+    let unsupported = |detail: &str| Stop::Unsupported {
+        what: format!("{:?}{detail}", instruction.mnemonic()).to_lowercase(),
+        pc: instruction.ip(),
+    };
+    let meaning = rows::meaning(instruction.code()).ok_or_else(|| unsupported(""))?;
+    if instruction.has_lock_prefix() {
+        return Err(unsupported(" with lock"));
+    }
+    if operand::uses_segment_base(instruction) {
+        return Err(unsupported(" relative to fs or gs"));
+    }
+    let before = state.clone();
+    let next = rows::run(meaning, &mut Context { domain, state, instruction, fixups });
+    if next.is_err() {
+        *state = before;
+    }
+    next.map_err(Stop::Fault)
+}
