@@ -3,10 +3,10 @@
 //! Blocks that a run leaves alone are shared between the snapshots, so an index over the blocks that
 //! differ is enough, plus the instructions elsewhere that an event mentions (a copy has its source there).
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
-use metaloc_record::{Block, BlockId, EventKind, Inst, InstId, LocId, PassRun, Snapshot};
+use metaloc_record::{Block, BlockId, EventKind, Inst, InstId, LocId, Opcode, PassRun, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cfg::NONE;
@@ -36,6 +36,7 @@ pub struct Changes<'a> {
     same_layout: bool,
     before_at: FxHashMap<InstId, At>,
     after_at: FxHashMap<InstId, At>,
+    loses_stores: OnceCell<bool>,
     had: RefCell<FxHashMap<u32, FxHashSet<LocId>>>,
 }
 
@@ -54,6 +55,7 @@ impl<'a> Changes<'a> {
             same_layout: false,
             before_at: FxHashMap::default(),
             after_at: FxHashMap::default(),
+            loses_stores: OnceCell::new(),
             had: RefCell::default(),
         };
         changes.compare();
@@ -142,10 +144,13 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// The instructions of P that are not in P' any more.
-    pub fn gone(&self) -> impl Iterator<Item = &'a Inst> + '_ {
-        let gone = self.before_at.iter().filter(|(inst, _)| !self.after_at.contains_key(inst));
-        gone.map(|(_, at)| self.inst_before(*at))
+    /// True if a store of P is not in P' any more.
+    pub fn loses_stores(&self) -> bool {
+        *self.loses_stores.get_or_init(|| {
+            let store = Opcode::from_name("store");
+            let mut gone = self.before_at.iter().filter(|(inst, _)| !self.after_at.contains_key(inst));
+            gone.any(|(_, at)| self.inst_before(*at).opcode == store)
+        })
     }
 
     fn compare(&mut self) {
