@@ -34,8 +34,8 @@ mod unwind;
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
-/// The plugin takes LLVM from the process that it is loaded into. The unit tests are such a process, and have
-/// to bring it themselves.
+// The plugin takes LLVM from the process that it is loaded into. The unit tests are such a process, and have
+// to bring it themselves.
 #[cfg(test)]
 #[link(name = "LLVM")]
 unsafe extern "C" {}
