@@ -3,10 +3,11 @@
 //! Blocks that a run leaves alone are shared between the snapshots, so an index over the blocks that
 //! differ is enough, plus the instructions elsewhere that an event mentions (a copy has its source there).
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
+use std::ops::Range;
 use std::sync::Arc;
 
-use metaloc_record::{Block, BlockId, EventKind, Inst, InstId, LocId, PassRun, Snapshot};
+use metaloc_record::{Block, BlockId, EventKind, Inst, InstId, LocId, Opcode, PassRun, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cfg::NONE;
@@ -36,14 +37,17 @@ pub struct Changes<'a> {
     same_layout: bool,
     before_at: FxHashMap<InstId, At>,
     after_at: FxHashMap<InstId, At>,
+    loses_stores: OnceCell<bool>,
     had: RefCell<FxHashMap<u32, FxHashSet<LocId>>>,
 }
 
 impl<'a> Changes<'a> {
     /// Compares the snapshots of a run.
     pub fn new(run: &PassRun<'a>) -> Changes<'a> {
+        let shared = Shared::of(run.before, run.after);
         let before_blocks = positions(run.before);
-        let after_blocks = positions(run.after);
+        let same_layout = shared.is_same_layout(run.before, run.after);
+        let after_blocks = if same_layout { before_blocks.clone() } else { positions(run.after) };
         let mut changes = Changes {
             before: run.before,
             after: run.after,
@@ -51,12 +55,13 @@ impl<'a> Changes<'a> {
             after_blocks,
             changed: Vec::new(),
             same_edges: false,
-            same_layout: false,
+            same_layout,
             before_at: FxHashMap::default(),
             after_at: FxHashMap::default(),
+            loses_stores: OnceCell::new(),
             had: RefCell::default(),
         };
-        changes.compare();
+        changes.compare(&shared);
         changes.find_mentioned(run);
         changes
     }
@@ -142,16 +147,20 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// The instructions of P that are not in P' any more.
-    pub fn gone(&self) -> impl Iterator<Item = &'a Inst> + '_ {
-        let gone = self.before_at.iter().filter(|(inst, _)| !self.after_at.contains_key(inst));
-        gone.map(|(_, at)| self.inst_before(*at))
+    /// True if a store of P is not in P' any more.
+    pub fn loses_stores(&self) -> bool {
+        *self.loses_stores.get_or_init(|| {
+            let store = Opcode::from_name("store");
+            let mut gone = self.before_at.iter().filter(|(inst, _)| !self.after_at.contains_key(inst));
+            gone.any(|(_, at)| self.inst_before(*at).opcode == store)
+        })
     }
 
-    fn compare(&mut self) {
+    fn compare(&mut self, shared: &Shared) {
         let mut same = self.before.blocks.len() == self.after.blocks.len()
             && self.before.blocks.first().map(|b| b.id) == self.after.blocks.first().map(|b| b.id);
-        for (index, block) in self.after.blocks.iter().enumerate() {
+        for index in shared.middle(self.after) {
+            let block = &self.after.blocks[index];
             let old = self.index_before(block.id).map(|i| &self.before.blocks[i as usize]);
             if old.is_some_and(|old| Arc::ptr_eq(old, block) || old == block) {
                 continue;
@@ -163,15 +172,14 @@ impl<'a> Changes<'a> {
                 index_block(index as usize, self.block_before(index), &mut self.before_at);
             }
         }
-        for (index, block) in self.before.blocks.iter().enumerate() {
+        for index in shared.middle(self.before) {
+            let block = &self.before.blocks[index];
             if self.index_after(block.id).is_none() {
                 same = false;
                 index_block(index, block, &mut self.before_at);
             }
         }
         self.same_edges = same;
-        let ids = |snapshot: &'a Snapshot| snapshot.blocks.iter().map(|b| b.id);
-        self.same_layout = ids(self.before).eq(ids(self.after));
     }
 
     fn find_mentioned(&mut self, run: &PassRun<'_>) {
@@ -204,6 +212,34 @@ impl<'a> Changes<'a> {
                 }
             }
         }
+    }
+}
+
+/// How many blocks at the start and at the end are the very same in P and P'. A run on one loop of a large
+/// function leaves most blocks alone, and comparing pointers does not even touch them.
+struct Shared {
+    start: usize,
+    end: usize,
+}
+
+impl Shared {
+    fn of(before: &Snapshot, after: &Snapshot) -> Shared {
+        let same = |(a, b): &(&Arc<Block>, &Arc<Block>)| Arc::ptr_eq(a, b);
+        let (before, after) = (&before.blocks, &after.blocks);
+        let start = before.iter().zip(after).take_while(same).count();
+        let rest = before[start..].iter().rev().zip(after[start..].iter().rev());
+        Shared { start, end: rest.take_while(same).count() }
+    }
+
+    /// The blocks of a snapshot that are not known to be shared.
+    fn middle(&self, snapshot: &Snapshot) -> Range<usize> {
+        self.start..snapshot.blocks.len() - self.end
+    }
+
+    fn is_same_layout(&self, before: &Snapshot, after: &Snapshot) -> bool {
+        let ids = |snapshot: &Snapshot| snapshot.blocks[self.middle(snapshot)].iter().map(|b| b.id).collect();
+        let (before, after): (Vec<BlockId>, Vec<BlockId>) = (ids(before), ids(after));
+        before == after
     }
 }
 

@@ -167,6 +167,10 @@ pub struct SelftestObserver {
     #[arg(long, conflicts_with = "sample")]
     pub programs: bool,
 
+    /// Use an opt of LLVM 19 that is linked statically; it is linked once, from Debian's archives (a minute)
+    #[arg(long = "static")]
+    pub static_opt: bool,
+
     /// A folder that has llvm/test/Transforms of LLVM 19, instead of fetching it
     #[arg(long, value_name = "DIR")]
     pub source: Option<PathBuf>,

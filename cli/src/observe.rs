@@ -53,8 +53,14 @@ impl Observer {
             Err(error) => return Ok(Err(format!("{}: {error}", input.name()))),
         };
         let written = scratch.path().join("report.json");
-        let task = self.opt(input).arg(format!("-load-pass-plugin={}", self.plugin.display()));
-        let task = task.arg(format!("-passes={pipeline}")).args(&input.header.args);
+        let task = match pass.legacy {
+            false => {
+                let plugin = format!("-load-pass-plugin={}", self.plugin.display());
+                self.opt(input).arg(plugin).arg(format!("-passes={pipeline}"))
+            }
+            true => self.legacy(input, &pass.name),
+        };
+        let task = task.args(&input.header.args);
         let task =
             task.arg("-disable-output").arg(&prepared).env("METALOC_OUT", &written).env_remove("METALOC");
         let outcome = task.run()?;
@@ -103,6 +109,14 @@ impl Observer {
         let opaque = matches!(input.kind, Kind::Text { has_opaque_pointers: true, .. });
         // Later versions have opaque pointers by default, or nothing else.
         if opaque && self.llvm.major == 14 { task.arg("-opaque-pointers") } else { task }
+    }
+
+    /// A pass named as a flag, with the plugin loaded by the dynamic linker.
+    fn legacy(&self, input: &Input, pass: &str) -> Task {
+        let task = self.opt(input).arg(format!("-{pass}"));
+        // There the new manager is asked first, for flags too.
+        let task = if self.llvm.major == 14 { task.arg("-enable-new-pm=0") } else { task };
+        task.env("LD_PRELOAD", &self.plugin).env("METALOC_PRELOAD", "1")
     }
 
     /// Says why a tool failed on an input: the program crashed, the input is at fault, or the run is.
@@ -194,7 +208,7 @@ mod tests {
 
     fn pass(pipeline: &str) -> Pass {
         let name = pipeline.split('<').next().unwrap().to_owned();
-        Pass { aliases: vec![name.clone()], pipeline: pipeline.to_owned(), name }
+        Pass { aliases: vec![name.clone()], pipeline: pipeline.to_owned(), legacy: false, name }
     }
 
     fn input(pass: Option<&str>) -> Input {

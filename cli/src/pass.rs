@@ -1,11 +1,13 @@
 //! The pass that a name means: `-passes=` name, class, or source file.
 //!
-//! What exists is what this `opt` lists with `-print-passes`. Classes and source files come from a table
+//! What exists is what this `opt` lists with `-print-passes`, and what of its `--help-hidden` only the legacy
+//! manager has. Classes and source files come from a table
 //! (`report/pass-names/table.tsv`, see the script beside it), because installed LLVMs do not tell them.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
+use metaloc_corpus::pass_names::PassNames;
 use metaloc_report::pass_names::{self, PassName};
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::Task;
@@ -17,6 +19,8 @@ pub struct Pass {
     pub name: String,
     /// What goes into `-passes=`: the name, with parameters if some were given.
     pub pipeline: String,
+    /// Only the legacy manager has it: it is named as a flag, and `opt` takes no pass plugin then.
+    pub legacy: bool,
     /// All names of the pass's class: LLVM registers some classes twice and reports either name. Empty if the
     /// class is not known.
     pub aliases: Vec<String>,
@@ -27,6 +31,7 @@ pub struct Pass {
 pub struct Passes {
     version: String,
     names: BTreeSet<String>,
+    legacy: BTreeSet<String>,
 }
 
 impl Pass {
@@ -50,12 +55,15 @@ impl Pass {
 impl Passes {
     /// Asks `opt`.
     pub fn of(llvm: &Llvm) -> Result<Passes> {
-        let outcome = Task::new(&llvm.opt).arg("-print-passes").run()?;
-        let names = parse_listing(&outcome.stdout_text());
-        if !outcome.exit.success() || names.is_empty() {
-            bail!("{} -print-passes: {}, no passes listed", llvm.opt.display(), outcome.exit);
+        let listed = Task::new(&llvm.opt).arg("-print-passes").run()?;
+        let help = Task::new(&llvm.opt).arg("--help-hidden").run()?;
+        let known = PassNames::parse(&listed.stdout_text(), &help.stdout_text());
+        let names: BTreeSet<_> = known.new_manager().map(|(name, _)| name.to_owned()).collect();
+        if !listed.exit.success() || names.is_empty() {
+            bail!("{} -print-passes: {}, no passes listed", llvm.opt.display(), listed.exit);
         }
-        Ok(Passes { version: llvm.version.clone(), names })
+        let legacy = known.legacy_only().map(str::to_owned).collect();
+        Ok(Passes { version: llvm.version.clone(), names, legacy })
     }
 
     /// The passes that `typed` means: one, or all those of a source file.
@@ -72,17 +80,22 @@ impl Passes {
         if names.is_empty() {
             return Err(self.unknown(base));
         }
-        let pass =
-            |name: String| Pass { pipeline: format!("{name}{parameters}"), aliases: aliases(&name), name };
+        let pass = |name: String| Pass {
+            pipeline: format!("{name}{parameters}"),
+            legacy: !self.names.contains(&name),
+            aliases: aliases(&name),
+            name,
+        };
         Ok(names.into_iter().map(pass).collect())
     }
 
     fn names_for(&self, base: &str) -> Vec<String> {
-        if self.names.contains(base) {
+        if self.names.contains(base) || self.legacy.contains(base) {
             return vec![base.to_owned()];
         }
         let existing = |matches: &dyn Fn(&PassName) -> bool| -> Vec<String> {
-            let rows = pass_names::all().filter(|row| matches(row) && self.names.contains(row.name));
+            let exists = |name: &str| self.names.contains(name) || self.legacy.contains(name);
+            let rows = pass_names::all().filter(|row| matches(row) && exists(row.name));
             rows.map(|row| row.name.to_owned()).collect()
         };
         let by_class = existing(&|row| row.class == base || row.class.strip_suffix("Pass") == Some(base));
@@ -129,21 +142,6 @@ fn aliases(name: &str) -> Vec<String> {
     pass_names::all().filter(|row| Some(row.class) == class).map(|row| row.name.to_owned()).collect()
 }
 
-/// Sections have titles at the margin; names are indented, with parameters in angle brackets.
-fn parse_listing(listing: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let mut wanted = false;
-    for line in listing.lines() {
-        if !line.starts_with(' ') {
-            wanted = line.contains("passes") && !line.starts_with("Machine");
-        } else if wanted {
-            let name = line.trim();
-            names.insert(name.split('<').next().unwrap_or(name).to_owned());
-        }
-    }
-    names
-}
-
 /// Levenshtein's: insertions, deletions and replacements of characters.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
@@ -183,7 +181,9 @@ mod tests {
                            Machine function passes (WIP):\n  dead-mi-elimination\n";
 
     fn passes() -> Passes {
-        Passes { version: "16.0.6".to_owned(), names: parse_listing(LISTING) }
+        let known = PassNames::parse(LISTING, "");
+        let names = known.new_manager().map(|(name, _)| name.to_owned()).collect();
+        Passes { version: "16.0.6".to_owned(), names, legacy: BTreeSet::from(["safe-stack".to_owned()]) }
     }
 
     fn names(typed: &str) -> Vec<String> {
@@ -248,5 +248,11 @@ mod tests {
     fn reports_of_a_pass_that_is_not_in_the_table_are_not_lost() {
         let [pass] = &passes().resolve("brand-new").unwrap()[..] else { panic!() };
         assert!(pass.reports_as("BrandNewPass") && !pass.is_named("BrandNewPass"));
+    }
+
+    #[test]
+    fn what_only_the_legacy_manager_has_is_named_as_a_flag() {
+        assert!(passes().resolve("safe-stack").unwrap()[0].legacy);
+        assert!(!passes().resolve("licm").unwrap()[0].legacy);
     }
 }

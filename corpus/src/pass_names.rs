@@ -49,6 +49,11 @@ impl PassNames {
         self.new.iter().map(|(name, level)| (name.as_str(), *level))
     }
 
+    /// The passes that only the legacy manager has, in alphabetical order.
+    pub fn legacy_only(&self) -> impl Iterator<Item = &str> {
+        self.legacy.iter().map(String::as_str).filter(|name| !self.new.contains_key(*name))
+    }
+
     /// How the arguments of an `opt` command name their passes.
     pub fn manager(&self, args: &[String]) -> Manager {
         if args.iter().any(|arg| is_pipeline(arg)) {
@@ -179,6 +184,7 @@ mod tests {
     fn the_list_of_legacy_passes_ends_where_its_indentation_does() {
         let legacy: Vec<_> = names().legacy.into_iter().collect();
         assert_eq!(legacy, ["adce", "inline", "loop-reduce", "sink-it"]);
+        assert_eq!(names().legacy_only().collect::<Vec<_>>(), ["sink-it"]);
     }
 
     #[test]

@@ -125,6 +125,30 @@ size_t metaloc_block_successors(const void *BB, const void **Out, size_t Capacit
   return N;
 }
 
+MetalocEdges metaloc_block_edges(const void *BB) {
+  MetalocEdges Edges = {as<BasicBlock>(BB).getTerminator(), {nullptr, nullptr}, 0};
+  if (Edges.terminator)
+    Edges.count = metaloc_block_successors(BB, Edges.successors, 2);
+  return Edges;
+}
+
+size_t metaloc_changed_edges(const MetalocEdges *Edges, size_t Count, uint32_t *Out) {
+  size_t N = 0;
+  for (size_t I = 0; I != Count; ++I) {
+    const MetalocEdges &E = Edges[I];
+    if (E.count == 0)
+      continue; // a return, or nothing: a terminator cannot gain successors
+    bool Same = false;
+    if (const auto *Branch = dyn_cast<BranchInst>(static_cast<const Instruction *>(E.terminator))) {
+      Same = Branch->getNumSuccessors() == E.count && Branch->getSuccessor(0) == E.successors[0] &&
+             (E.count == 1 || Branch->getSuccessor(1) == E.successors[1]);
+    }
+    if (!Same)
+      Out[N++] = I;
+  }
+  return N;
+}
+
 const void *metaloc_inst_block(const void *I) { return as<Instruction>(I).getParent(); }
 
 const void *metaloc_inst_next(const void *I) {

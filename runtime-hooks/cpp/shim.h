@@ -35,6 +35,14 @@ struct MetalocInst {
   uint8_t flags;        // bits of record::InstFlags
 };
 
+// The edges of a block as last read, to be compared with what they are. Kept by Rust in one array, so that
+// looking for changed edges in a large function touches one line of memory per block beyond it.
+struct MetalocEdges {
+  const void *terminator;    // null in a block without one
+  const void *successors[2]; // those beyond the count are null
+  uint32_t count;            // more than two are not compared, but counted as changed
+};
+
 struct MetalocLocation {
   uint32_t line;
   uint32_t column;
@@ -91,6 +99,9 @@ MetalocString metaloc_function_name(const void *function);
 size_t metaloc_function_blocks(const void *function, const void **out, size_t capacity);
 const void *metaloc_block_function(const void *block);
 size_t metaloc_block_insts(const void *block, MetalocInst *out, size_t capacity);
+MetalocEdges metaloc_block_edges(const void *block);
+// Writes the positions of those that have changed and returns how many there are. The terminators are alive.
+size_t metaloc_changed_edges(const MetalocEdges *edges, size_t count, uint32_t *out);
 size_t metaloc_block_successors(const void *block, const void **out, size_t capacity);
 const void *metaloc_inst_block(const void *inst);
 const void *metaloc_inst_next(const void *inst); // next that is no debug intrinsic; null at the end

@@ -51,6 +51,15 @@ pub struct RawInst {
     pub flags: u8,
 }
 
+/// The edges of a block as last read.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Edges {
+    pub terminator: Ptr,
+    pub successors: [Ptr; 2],
+    pub count: u32,
+}
+
 /// The parts of a DILocation.
 #[repr(C)]
 pub struct RawLocation {
@@ -82,6 +91,8 @@ unsafe extern "C" {
     pub fn metaloc_function_blocks(function: Ptr, out: *mut Ptr, capacity: usize) -> usize;
     pub fn metaloc_block_function(block: Ptr) -> Ptr;
     pub fn metaloc_block_insts(block: Ptr, out: *mut RawInst, capacity: usize) -> usize;
+    pub fn metaloc_block_edges(block: Ptr) -> Edges;
+    pub fn metaloc_changed_edges(edges: *const Edges, count: usize, out: *mut u32) -> usize;
     pub fn metaloc_block_successors(block: Ptr, out: *mut Ptr, capacity: usize) -> usize;
     pub fn metaloc_inst_block(inst: Ptr) -> Ptr;
     pub fn metaloc_inst_next(inst: Ptr) -> Ptr;

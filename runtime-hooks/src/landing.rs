@@ -41,7 +41,11 @@ pub fn land(hook: impl FnOnce(&mut Session, &mut RunStack)) {
             let Some(session) = session.as_mut() else {
                 return;
             };
-            let _ = RUNS.try_with(|runs| hook(session, &mut runs.borrow_mut()));
+            let _ = RUNS.try_with(|runs| {
+                let runs = &mut runs.borrow_mut();
+                session.finish_insertion(runs);
+                hook(session, runs);
+            });
         }));
         if outcome.is_err() && !BROKEN.swap(true, Ordering::Relaxed) {
             eprintln!("metaloc: internal error, observation ends here; what was found before is reported");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use metaloc_record::{Block, BlockId, Inst, InstFlags, Snapshot};
 
-use crate::ffi::{self, Ptr, RawInst};
+use crate::ffi::{self, Edges, Ptr, RawInst};
 use crate::identity::Identities;
 use crate::locations::Locations;
 use crate::pointer_map::{PointerMap, key};
@@ -28,6 +28,8 @@ pub struct Mirror {
     /// The run that has already saved the snapshot it began with.
     pub saved_by: u64,
     blocks: Vec<BlockState>,
+    /// In the order of the snapshot.
+    edges: Vec<Edges>,
     marked: Vec<BlockId>,
     layout_changed: bool,
 }
@@ -73,6 +75,7 @@ impl Mirrors {
             snapshot: Snapshot::default(),
             saved_by: 0,
             blocks: Vec::new(),
+            edges: Vec::new(),
             marked: Vec::new(),
             layout_changed: true,
         }));
@@ -241,14 +244,17 @@ impl Mirror {
         let ids: Vec<BlockId> = addresses.iter().map(|&block| self.meet_block(block, reader)).collect();
         reader.scratch.pointers = addresses;
         let before = std::mem::take(&mut self.snapshot.blocks);
+        let edges_before = std::mem::take(&mut self.edges);
         let mut blocks = Vec::with_capacity(ids.len());
+        self.edges.reserve(ids.len());
         for (position, &id) in ids.iter().enumerate() {
             let state = &self.blocks[id.index()];
-            let block = match state.position {
-                Some(old) if !state.marked => before[old as usize].clone(),
-                _ => Arc::new(reader.block(id, state.address)),
+            let (block, edges) = match state.position {
+                Some(old) if !state.marked => (before[old as usize].clone(), edges_before[old as usize]),
+                _ => reader.block(id, state.address),
             };
             blocks.push((position as u32, block));
+            self.edges.push(edges);
         }
         for state in &mut self.blocks {
             state.position = None;
@@ -266,15 +272,29 @@ impl Mirror {
             let id = self.marked[index];
             let state = &self.blocks[id.index()];
             if let Some(position) = state.position {
-                self.snapshot.blocks[position as usize] = Arc::new(reader.block(id, state.address));
+                let (block, edges) = reader.block(id, state.address);
+                self.snapshot.blocks[position as usize] = block;
+                self.edges[position as usize] = edges;
             }
         }
         self.unmark();
     }
 
     fn read_edges(&mut self, reader: &mut Reader<'_>) {
-        for shared in &mut self.snapshot.blocks {
-            let successors = reader.successors(self.blocks[shared.id.index()].address);
+        let mut changed = Vec::with_capacity(self.edges.len());
+        // SAFETY: the terminators of unmarked blocks are alive: taking one out of its block marks the block. The
+        // shim writes at most one position per element.
+        unsafe {
+            let count =
+                ffi::metaloc_changed_edges(self.edges.as_ptr(), self.edges.len(), changed.as_mut_ptr());
+            changed.set_len(count);
+        }
+        for position in changed {
+            let shared = &mut self.snapshot.blocks[position as usize];
+            let address = self.blocks[shared.id.index()].address;
+            // SAFETY: the block is in the layout of a live function.
+            self.edges[position as usize] = unsafe { ffi::metaloc_block_edges(address) };
+            let successors = reader.successors(address);
             if successors != shared.successors {
                 Arc::make_mut(shared).successors = successors;
             }
@@ -316,7 +336,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn block(&mut self, id: BlockId, address: Ptr) -> Block {
+    fn block(&mut self, id: BlockId, address: Ptr) -> (Arc<Block>, Edges) {
         let mut raw = std::mem::take(&mut self.scratch.insts);
         // SAFETY: the block is in the layout of a live function.
         unsafe {
@@ -332,7 +352,9 @@ impl Reader<'_> {
             })
             .collect();
         self.scratch.insts = raw;
-        Block { id, insts, successors: self.successors(address) }
+        // SAFETY: as above.
+        let edges = unsafe { ffi::metaloc_block_edges(address) };
+        (Arc::new(Block { id, insts, successors: self.successors(address) }), edges)
     }
 
     fn successors(&mut self, address: Ptr) -> Vec<BlockId> {

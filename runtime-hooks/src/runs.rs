@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use metaloc_record::{Event, EventKind, InstId, Snapshot, StackId};
 
+use crate::ffi::Ptr;
 use crate::mirror::FunctionKey;
 
 /// One pass run.
@@ -57,6 +58,21 @@ impl Run {
 #[derive(Default)]
 pub struct RunStack {
     runs: Vec<Run>,
+    /// The last insertion, whose place in the block is not known yet.
+    pub inserting: Option<Inserting>,
+}
+
+/// LLVM announces an insertion before it links the instruction into the list. Nothing changes a list without a
+/// hook, so at the next hook of this thread the instruction is where it was put.
+pub struct Inserting {
+    /// The instruction.
+    pub address: Ptr,
+    /// Its id.
+    pub inst: InstId,
+    /// The run that it belongs to.
+    pub serial: u64,
+    /// The event that waits for it.
+    pub event: usize,
 }
 
 impl RunStack {

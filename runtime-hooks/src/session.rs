@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use metaloc_record::{BlockId, EventKind, InstId, PassRun, StackId};
+use metaloc_record::{BlockId, Event, EventKind, InstId, PassRun, StackId};
 use metaloc_report::pass_names;
 
 use crate::crash;
@@ -20,7 +20,7 @@ use crate::locations::Locations;
 use crate::mirror::{FunctionKey, Mirrors};
 use crate::output::{self, Output, Target};
 use crate::partition::Parts;
-use crate::runs::{Run, RunStack, Scope, is_manager};
+use crate::runs::{Inserting, Run, RunStack, Scope, is_manager};
 use crate::stacks::Stacks;
 
 /// Everything observed in this process.
@@ -250,8 +250,8 @@ impl Session {
     }
 
     pub(crate) fn on_insert(&mut self, runs: &mut RunStack, inst: Ptr, frame: *const c_void) {
-        // SAFETY: LLVM has just put this instruction into a block.
-        let (block, next) = unsafe { (ffi::metaloc_inst_block(inst), ffi::metaloc_inst_next(inst)) };
+        // SAFETY: LLVM is putting this instruction into a block, and has told it which.
+        let block = unsafe { ffi::metaloc_inst_block(inst) };
         let place = self.change_block(runs, block);
         let (Some(run), Some(id)) = (runs.current(), self.identities.get(inst)) else {
             return;
@@ -259,11 +259,29 @@ impl Session {
         if let Some((function, _)) = place {
             self.identities.set_function(id, function);
         }
-        let before = if next.is_null() { None } else { self.identities.get(next) };
         // A block without a function, or in one that is new, has no id yet.
         let block = place.map_or(BlockId::NOWHERE, |(_, block)| block);
         let stack = self.stack(frame, run.stack_limit);
-        run.record(EventKind::Insert { inst: id, block, before }, stack);
+        let inserting = Inserting { address: inst, inst: id, serial: run.serial, event: run.events.len() };
+        run.record(EventKind::Insert { inst: id, block, before: None }, stack);
+        runs.inserting = Some(inserting);
+    }
+
+    /// Called before every hook: completes the insertion that the hook before this one was about.
+    pub(crate) fn finish_insertion(&mut self, runs: &mut RunStack) {
+        let Some(Inserting { address, inst, serial, event }) = runs.inserting.take() else {
+            return;
+        };
+        let Some(run) = runs.current().filter(|run| run.serial == serial) else {
+            return;
+        };
+        if let Some(Event { kind: EventKind::Insert { before, .. }, .. }) = run.events.get_mut(event)
+            && self.identities.get(address) == Some(inst)
+        {
+            // SAFETY: known and not erased, so alive, and linked by now.
+            let next = unsafe { ffi::metaloc_inst_next(address) };
+            *before = if next.is_null() { None } else { self.identities.get(next) };
+        }
     }
 
     pub(crate) fn on_remove(&mut self, runs: &mut RunStack, inst: Ptr) {

@@ -20,7 +20,7 @@ use metaloc_record::{InstFlags, InstId};
 
 use super::Case;
 use crate::finding::{Confidence, Finding, Link, Source};
-use crate::lineage::{Origin, Passage};
+use crate::lineage::Passage;
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.is(InstFlags::PHI) {
@@ -41,7 +41,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     }
     let took_over = case.destination.passage == Passage::Kept;
     let here = !took_over && replaced.iter().all(|s| case.stays(s.inst) && !(phi(s) && case.is_gone(s.inst)));
-    let confidence = if here && !promoted(case) { Confidence::Likely } else { Confidence::Note };
+    let confidence = if here && !case.changes.loses_stores() { Confidence::Likely } else { Confidence::Note };
     Some(case.lost("lost_phi", replaced, confidence))
 }
 
@@ -57,10 +57,7 @@ fn in_place_of(case: &Case<'_, '_>) -> Option<Source> {
 /// True if an instruction that is no new one took over: identical instructions were sunk to the PHI that
 /// joined them, and a PHI of their operands came to be in front of it.
 fn is_taken(case: &Case<'_, '_>, old: InstId) -> bool {
-    let by = case.lineage.replaced_by.get(&old);
-    by.is_some_and(|by| {
-        !case.lineage.destinations.iter().any(|d| d.inst.id == *by && d.origin == Origin::Created)
-    })
+    case.lineage.replaced_by.get(&old).is_some_and(|by| !by.created)
 }
 
 fn is_new_induction_variable(case: &Case<'_, '_>) -> bool {
@@ -68,11 +65,6 @@ fn is_new_induction_variable(case: &Case<'_, '_>) -> bool {
     let phis = case.changes.block_before(index).insts.iter().filter(|i| i.flags.has(InstFlags::PHI));
     let mut gone = phis.filter(|i| case.is_gone(i.id)).peekable();
     gone.peek().is_some() && gone.all(|i| !case.is_real(i.loc))
-}
-
-/// True if a variable went from memory to registers in this run.
-fn promoted(case: &Case<'_, '_>) -> bool {
-    case.changes.gone().any(|inst| case.is_opcode(inst, "store"))
 }
 
 #[cfg(test)]

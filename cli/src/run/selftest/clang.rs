@@ -52,7 +52,7 @@ fn check(llvm: &Llvm, plugin: &Path, unit: &Unit) -> Result<Verdict> {
     };
     let verdict = compare(
         Baseline::Succeeding,
-        |folder| compile(folder, None),
+        |folder, _| compile(folder, None),
         |folder| compile(folder, Some(plugin)),
     )?;
     Ok(match (verdict, report_problem(reports.path())?) {

@@ -10,8 +10,9 @@ use anyhow::{Context, Result, bail};
 use metaloc_corpus::llvm_tests::{self, LlvmTest};
 use metaloc_corpus::pass_names::{Manager, PassNames};
 use metaloc_corpus::run_line::OptLine;
-use metaloc_corpus::{programs, stock};
+use metaloc_corpus::{programs, static_opt, stock};
 use metaloc_toolchain::Llvm;
+use metaloc_toolchain::llvm::Which;
 use metaloc_toolchain::process::{Stdin, Task};
 
 use super::compare::{Baseline, Shown, Tally, Verdict, compare};
@@ -23,7 +24,11 @@ use crate::run::{find_llvm, find_plugin};
 use crate::status::Status;
 
 pub fn run(args: &SelftestObserver) -> Result<Status> {
-    let llvm = find_llvm(&args.llvm)?;
+    let mut llvm = find_llvm(&args.llvm)?;
+    if args.static_opt {
+        let opt = static_opt::path(&llvm, &output::complain)?;
+        llvm = Llvm::find(&Which::Opt(opt), None)?;
+    }
     let plugin = find_plugin(&llvm)?;
     let check = Check { llvm, plugin, workers: parallel::workers(args.jobs) };
     let (tally, things) = if args.programs {
@@ -155,8 +160,12 @@ impl Check {
         with_stderr: bool,
         loading: Loading,
     ) -> Result<Verdict> {
-        let plain = |folder: &Path| {
+        let plain = |folder: &Path, before: usize| {
             let task = task.clone().cwd(folder).timeout(PATIENCE);
+            let task = match before {
+                0 => task,
+                _ => task.env("GLIBC_TUNABLES", format!("glibc.malloc.tcache_count={before}")),
+            };
             Ok(Shown::of(task.env_remove("METALOC_OUT").run()?, with_stderr))
         };
         let observed = |folder: &Path| {
@@ -167,6 +176,7 @@ impl Check {
             // Slower than without, and the machine may be busy: that is not what is measured here.
             let task = task.cwd(folder).timeout(PATIENCE * 10);
             let task = task.env("METALOC_OUT", folder.join("report.json")).env_remove("METALOC");
+            let task = task.env("METALOC_AUDIT", "1");
             Ok(Shown::of(task.run()?, with_stderr))
         };
         compare(baseline, plain, observed)

@@ -1,0 +1,264 @@
+//! Who came from whom: the destinations of a pass run and their sources (the paper's Algorithm 1, extended).
+//!
+//! A destination is an instruction of P' that was created or cloned in the run, or whose block is another
+//! one than in P. Moving within a block is no matter: "block-local instruction reordering should not drop
+//! source locations" (HowToUpdateDebugInfo), and nothing else could be asked.
+//!
+//! Links, strongest first; where the paper stops is said:
+//!
+//! - clone and move;
+//! - replace: the uses of the source became uses of the destination;
+//! - terminator (ours): no use connects a new terminator to the one it replaces, so a terminator created
+//!   in a block has as its source the terminator that the run took out of that block, before or after.
+//!   One that was moved away counts too, unless the new one leads right to it: then the block was split
+//!   and the new branch stands for nothing;
+//! - position (ours): the neighbours of the destination, and only if nothing stronger is known. That is
+//!   not read here but by the one rule that uses it.
+//!
+//! They all go through instructions that lived in this run only: a copy of a copy has the
+//! original as its source, and what replaced a temporary replaced what that one had replaced. A source is
+//! an instruction of P in this function. A destination that leads to anything else (inlining) cannot be
+//! judged and is only counted.
+
+mod reader;
+mod sources;
+
+use metaloc_record::{BlockId, Inst, InstId, PassRun, StackId};
+use rustc_hash::FxHashMap;
+
+use crate::changes::{At, Changes};
+use crate::finding::{Link, Source};
+use reader::Reader;
+use sources::Foreign;
+
+/// An instruction of P' that needs its location looked at.
+#[derive(Debug, Clone)]
+pub struct Destination<'a> {
+    /// The instruction with the location it ended up with.
+    pub inst: &'a Inst,
+    /// Where it is in P'.
+    pub at: At,
+    /// How it came about.
+    pub origin: Origin,
+    /// The block that it was put into first; later on blocks may have been merged. For a moved one the
+    /// block that it is in.
+    pub placed: BlockId,
+    /// Where it was created, cloned or moved.
+    pub site: StackId,
+    /// What it came from, strongest link first; for a link several may be of one kind.
+    pub sources: Vec<Source>,
+    /// Which update calls were seen.
+    pub updates: Updates,
+    /// What became of the location of its sources on the way through temporaries.
+    pub passage: Passage,
+}
+
+/// How a destination came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// By a constructor.
+    Created,
+    /// As a copy.
+    Cloned,
+    /// It is older than the run and is now in another block.
+    Moved,
+}
+
+/// What became of a location on its way from a source to a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passage {
+    /// There was no temporary.
+    Direct,
+    /// It got as far as the last temporary.
+    Kept,
+    /// A temporary that was created here had none already: that is the site to blame.
+    Lost(StackId),
+    /// A temporary had none or line 0 on purpose.
+    Dropped,
+}
+
+/// Update calls on one instruction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Updates {
+    /// A location was set that is not the one it was copied with.
+    pub set: bool,
+    /// `applyMergedLocation`.
+    pub merged: bool,
+    /// `dropLocation`, `updateLocationAfterHoist`, or no location was set.
+    pub dropped: bool,
+}
+
+/// What took over the uses of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplacedBy {
+    /// The instruction.
+    pub inst: InstId,
+    /// True if a constructor made it in this run.
+    pub created: bool,
+}
+
+/// All destinations of a run.
+#[derive(Debug, Default)]
+pub struct Lineage<'a> {
+    /// Those that can be judged, in the order of P'.
+    pub destinations: Vec<Destination<'a>>,
+    /// How many lead out of the function.
+    pub foreign: usize,
+    /// (block of P, block of P' that is new) such that the run copied the first into the second.
+    pub copies: Vec<(BlockId, BlockId)>,
+    /// Blocks of P' that are new, with the block of P that they were split off.
+    pub splits: FxHashMap<BlockId, BlockId>,
+    /// What took over the uses of an instruction, the last if there were several.
+    pub replaced_by: FxHashMap<InstId, ReplacedBy>,
+    /// The instruction of P whose uses another one took over, the first if there were several.
+    pub replaced: FxHashMap<InstId, InstId>,
+}
+
+impl<'a> Lineage<'a> {
+    /// Reads the events of a run.
+    pub fn new(run: &PassRun<'a>, changes: &Changes<'a>) -> Lineage<'a> {
+        let reader = Reader::new(run, changes);
+        let mut lineage = Lineage {
+            copies: reader.copies(),
+            splits: reader.splits(),
+            replaced_by: reader.replaced_by(),
+            ..Lineage::default()
+        };
+        for &index in changes.changed() {
+            let block = changes.block_after(index);
+            for (position, inst) in block.insts.iter().enumerate() {
+                let at = At { block: index, position: position as u32 };
+                match reader.destination(inst, at, block.id) {
+                    Ok(Some(destination)) => lineage.destinations.push(destination),
+                    Ok(None) => {}
+                    Err(Foreign) => lineage.foreign += 1,
+                }
+            }
+        }
+        for destination in &lineage.destinations {
+            if let Some(source) = destination.sources.iter().find(|s| s.link == Link::Replace) {
+                lineage.replaced.insert(destination.inst.id, source.inst);
+            }
+        }
+        lineage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::Scene;
+
+    /// `%destination origin <- link %source ...` for each destination, and how many are foreign.
+    fn read(text: &str) -> (Vec<String>, usize) {
+        let scene = Scene::read(text);
+        let run = scene.run();
+        let changes = Changes::new(&run);
+        let lineage = Lineage::new(&run, &changes);
+        let line = |d: &Destination<'_>| {
+            let sources = d.sources.iter().map(|s| format!(" {:?} %{}", s.link, s.inst.0));
+            format!("%{} {:?} <-{}", d.inst.id.0, d.origin, sources.collect::<String>()).to_lowercase()
+        };
+        (lineage.destinations.iter().map(line).collect(), lineage.foreign)
+    }
+
+    #[test]
+    fn chains_of_temporaries_lead_to_p() {
+        let (found, foreign) = read(
+            "before
+             b0: %1 add @1, %2 sub @2, %3 ret @3
+             after
+             b0: %5 add @1, %7 sub, %3 ret @3
+             events
+             clone %4 %1
+             clone %5 %4
+             create %6
+             replace %2 %6
+             create %7
+             replace %6 %7
+             erase %1
+             erase %2
+             erase %4
+             erase %6",
+        );
+        assert_eq!(found, ["%5 cloned <- clone %1", "%7 created <- replace %2"]);
+        assert_eq!(foreign, 0);
+    }
+
+    #[test]
+    fn a_cycle_of_replacements_ends() {
+        let (found, _) = read(
+            "before
+             b0: %1 ret @1
+             after
+             b0: %2 add, %1 ret @1
+             events
+             create %2
+             create %3
+             replace %2 %3
+             replace %3 %2",
+        );
+        assert_eq!(found, ["%2 created <-"]);
+    }
+
+    #[test]
+    fn what_comes_from_another_function_is_counted() {
+        let (found, foreign) = read(
+            "before
+             b0: %1 ret @1
+             after
+             b0: %2 add @7, %3 sub @8, %1 ret @1
+             events
+             clone %2 %99",
+        );
+        assert!(found.is_empty(), "{found:?}");
+        assert_eq!(foreign, 2);
+    }
+
+    #[test]
+    fn moving_within_a_block_makes_no_destination() {
+        let (found, _) = read(
+            "before
+             b0 -> b1: %1 add @1, %2 sub @2, %3 br @3
+             b1: %4 mul @4, %5 ret @5
+             after
+             b0 -> b1: %2 sub @2, %1 add @1, %4 mul @4, %3 br @3
+             b1: %5 ret @5
+             events
+             move %2 b0 b0
+             remove %4 b1
+             insert %4 b0",
+        );
+        assert_eq!(found, ["%4 moved <- move %4"]);
+    }
+
+    #[test]
+    fn splits_and_copies_are_noticed() {
+        let scene = Scene::read(
+            "before
+             b0 -> b1: %1 add @1, %2 sub @2, %3 br @3
+             b1: %4 mul @4, %5 ret @5
+             after
+             b0 -> b2: %1 add @1, %9 br
+             b2 -> b3: %2 sub @2, %3 br @3
+             b3: %6 mul @4, %7 ret @5
+             events
+             move %2 b0 b2
+             move %3 b0 b2
+             create %9
+             insert %9 b0
+             clone %6 %4
+             insert %6 b4
+             clone %7 %5
+             insert %7 b4
+             move %6 b4 b3
+             move %7 b4 b3",
+        );
+        let run = scene.run();
+        let changes = Changes::new(&run);
+        let lineage = Lineage::new(&run, &changes);
+        assert_eq!(lineage.splits.get(&BlockId(2)), Some(&BlockId(0)));
+        assert!(lineage.copies.contains(&(BlockId(1), BlockId(4))));
+        assert!(lineage.copies.contains(&(BlockId(1), BlockId(3))), "b4 was merged into b3");
+    }
+}

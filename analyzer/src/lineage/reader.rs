@@ -1,0 +1,259 @@
+//! Reads the events of a run, in order, into what they say about each instruction and each block.
+
+use metaloc_record::{BlockId, EventKind, InstFlags, InstId, LocId, LocationTable, PassRun, StackId};
+use rustc_hash::FxHashMap;
+
+use super::sources::{MAX_CHAIN, MAX_REPLACED};
+use super::{ReplacedBy, Updates};
+use crate::changes::{At, Changes};
+
+/// What the events say about one instruction.
+#[derive(Debug, Clone)]
+pub(super) struct Life {
+    pub(super) created: Option<StackId>,
+    pub(super) clone_of: Option<InstId>,
+    pub(super) moved: Option<StackId>,
+    removed: bool,
+    /// When it came to the block that it is in; 0 if it was there when the run began.
+    pub(super) since: u32,
+    /// The block it was first put into, and when.
+    pub(super) placed: Option<(BlockId, u32)>,
+    pub(super) replaces: Vec<Replaced>,
+    pub(super) updates: Updates,
+    pub(super) loc: LocId,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        Life {
+            created: None,
+            clone_of: None,
+            moved: None,
+            removed: false,
+            since: 0,
+            placed: None,
+            replaces: Vec::new(),
+            updates: Updates::default(),
+            loc: LocId::NONE,
+        }
+    }
+}
+
+/// An instruction whose uses another one took over: all of them, or some.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Replaced {
+    pub(super) old: InstId,
+    pub(super) all: bool,
+}
+
+/// The events of a run, sorted by instruction and by block.
+pub(super) struct Reader<'r, 'a> {
+    pub(super) changes: &'r Changes<'a>,
+    pub(super) locations: &'a LocationTable,
+    pub(super) lives: FxHashMap<InstId, Life>,
+    /// Instructions taken out of a block.
+    pub(super) removed: FxHashMap<BlockId, Vec<Removal>>,
+    /// Where the first instruction of a block that is not in P was moved from; `None` if it was inserted.
+    filled_from: FxHashMap<BlockId, Option<BlockId>>,
+    /// Where the last instruction that left a block by a move went.
+    emptied_into: FxHashMap<BlockId, BlockId>,
+    /// Replacements in order.
+    taken_over: Vec<(Replaced, InstId)>,
+}
+
+/// An instruction was in a block for a while and then was taken out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Removal {
+    pub(super) inst: InstId,
+    pub(super) since: u32,
+    pub(super) when: u32,
+    pub(super) to: Option<BlockId>,
+}
+
+impl<'r, 'a> Reader<'r, 'a> {
+    pub(super) fn new(run: &PassRun<'a>, changes: &'r Changes<'a>) -> Self {
+        let mut reader = Reader {
+            changes,
+            locations: run.locations,
+            lives: FxHashMap::default(),
+            removed: FxHashMap::default(),
+            filled_from: FxHashMap::default(),
+            emptied_into: FxHashMap::default(),
+            taken_over: Vec::new(),
+        };
+        for (when, event) in run.events.iter().enumerate() {
+            reader.read(event.kind, event.stack, when as u32);
+        }
+        reader
+    }
+
+    fn read(&mut self, kind: EventKind, stack: StackId, when: u32) {
+        if let EventKind::Replace { old, new, all } = kind {
+            // What an instruction replaces by itself or by a constant links nothing.
+            if let Some(new) = new.filter(|new| *new != old) {
+                self.taken_over.push((Replaced { old, all }, new));
+                let replaces = &mut self.lives.entry(new).or_default().replaces;
+                let room = replaces.len() < MAX_REPLACED;
+                match replaces.iter_mut().find(|r| r.old == old) {
+                    Some(known) => known.all |= all,
+                    None if room => replaces.push(Replaced { old, all }),
+                    None => {}
+                }
+            }
+            return;
+        }
+        let copied_with = match kind {
+            EventKind::SetLocation { inst, .. } => self.lives.get(&inst).and_then(|life| life.clone_of),
+            EventKind::Clone { old, .. } => Some(old),
+            _ => None,
+        };
+        let copied_with = copied_with.map(|old| self.location_of(old));
+        let life = self.lives.entry(kind.inst()).or_default();
+        match kind {
+            EventKind::Create { .. } => life.created = Some(stack),
+            EventKind::Clone { old, .. } => {
+                life.created = Some(stack);
+                life.clone_of = Some(old);
+                // Copying a location is no update.
+                life.updates = Updates::default();
+                life.loc = copied_with.unwrap_or(LocId::NONE);
+            }
+            EventKind::Insert { block, .. } => {
+                life.placed.get_or_insert((block, when));
+                life.moved = Some(stack);
+                life.since = when;
+                self.filled(block, None);
+            }
+            EventKind::Remove { inst, block } => {
+                life.removed = true;
+                let removal = Removal { inst, since: life.since, when, to: None };
+                self.taken_out(block, removal);
+            }
+            EventKind::Move { inst, from, to } => {
+                life.moved = Some(stack);
+                let removal = Removal { inst, since: life.since, when, to: Some(to) };
+                if from != to {
+                    life.since = when;
+                    self.taken_out(from, removal);
+                    self.emptied_into.insert(from, to);
+                }
+                self.filled(to, Some(from));
+            }
+            EventKind::SetLocation { loc, .. } => {
+                life.loc = loc;
+                life.updates.dropped |= loc == LocId::NONE;
+                life.updates.set |= loc.is_some() && copied_with != Some(loc);
+            }
+            EventKind::MergeLocation { .. } => life.updates.merged = true,
+            EventKind::DropLocation { .. } | EventKind::UpdateAfterHoist { .. } => {
+                life.updates.dropped = true
+            }
+            EventKind::Erase { inst } => {
+                // It may die without having been taken out of its block first.
+                let removal = Removal { inst, since: life.since, when, to: None };
+                if !std::mem::replace(&mut life.removed, true)
+                    && let Some(at) = self.changes.before(inst)
+                {
+                    self.taken_out(self.changes.block_before(at.block).id, removal);
+                }
+            }
+            EventKind::Replace { .. } => {}
+        }
+    }
+
+    /// Only what may be a terminator is kept.
+    fn taken_out(&mut self, block: BlockId, removal: Removal) {
+        let old = self.changes.before(removal.inst).map(|at| self.changes.inst_before(at));
+        if old.is_none_or(|inst| inst.flags.has(InstFlags::TERMINATOR)) {
+            self.removed.entry(block).or_default().push(removal);
+        }
+    }
+
+    fn filled(&mut self, block: BlockId, from: Option<BlockId>) {
+        if self.changes.index_before(block).is_none() {
+            self.filled_from.entry(block).or_insert(from);
+        }
+    }
+
+    /// A new block whose first instructions came from an older one is the rest of that one: that is how
+    /// `splitBasicBlock` fills it, and what is put there later does not change it.
+    pub(super) fn splits(&self) -> FxHashMap<BlockId, BlockId> {
+        let root = |mut block: BlockId| {
+            for _ in 0..MAX_CHAIN {
+                match self.filled_from.get(&block) {
+                    None => return Some(block),
+                    Some(from) => block = (*from)?,
+                }
+            }
+            None
+        };
+        let blocks = self.filled_from.keys().filter_map(|block| Some((*block, root(*block)?)));
+        blocks.collect()
+    }
+
+    /// The location of an instruction when the run began, or that it has by now if it is younger.
+    fn location_of(&self, inst: InstId) -> LocId {
+        match self.changes.before(inst) {
+            Some(at) => self.changes.inst_before(at).loc,
+            None => self.lives.get(&inst).map_or(LocId::NONE, |life| life.loc),
+        }
+    }
+
+    /// Blocks that were copied into new blocks: their terminator was, or all but that. Several
+    /// instructions will do, since copies are simplified at once; one out of several is what hoisting by
+    /// copy looks like.
+    pub(super) fn copies(&self) -> Vec<(BlockId, BlockId)> {
+        let mut copied: FxHashMap<(u32, BlockId), (u32, bool)> = FxHashMap::default();
+        for life in self.lives.values() {
+            let (Some(old), Some((block, _))) = (life.clone_of, life.placed) else { continue };
+            let Some(root) = self.root(old) else { continue };
+            if self.changes.index_before(block).is_none() {
+                let entry = copied.entry((root.block, block)).or_default();
+                entry.0 += 1;
+                entry.1 |= self.changes.inst_before(root).flags.has(InstFlags::TERMINATOR);
+            }
+        }
+        let all = |block: u32| {
+            let insts = self.changes.block_before(block).insts.iter();
+            insts.filter(|i| !i.flags.has(InstFlags::PHI) && !i.flags.has(InstFlags::TERMINATOR)).count()
+        };
+        let copied = copied
+            .into_iter()
+            .filter(|((block, _), (count, end))| *end || *count > 1 || *count as usize >= all(*block));
+        let pair = |((block, into), _): ((u32, BlockId), _)| {
+            let old = self.changes.block_before(block).id;
+            [(old, into), (old, self.merged_into(into))]
+        };
+        copied.flat_map(pair).collect()
+    }
+
+    /// The block that a block is part of in P', if it was merged.
+    fn merged_into(&self, mut block: BlockId) -> BlockId {
+        for _ in 0..MAX_CHAIN {
+            match self.emptied_into.get(&block) {
+                Some(into) if self.changes.index_after(block).is_none() => block = *into,
+                _ => break,
+            }
+        }
+        block
+    }
+
+    pub(super) fn replaced_by(&self) -> FxHashMap<InstId, ReplacedBy> {
+        let valid = self.taken_over.iter().filter(|(replaced, _)| self.stands_for(replaced));
+        let created = |inst: &InstId| {
+            self.lives.get(inst).is_some_and(|life| life.created.is_some() && life.clone_of.is_none())
+        };
+        valid.map(|(r, new)| (r.old, ReplacedBy { inst: *new, created: created(new) })).collect()
+    }
+
+    /// The instruction of P that a chain of copies began with.
+    pub(super) fn root(&self, mut inst: InstId) -> Option<At> {
+        for _ in 0..MAX_CHAIN {
+            if let Some(at) = self.changes.before(inst) {
+                return Some(at);
+            }
+            inst = self.lives.get(&inst)?.clone_of?;
+        }
+        None
+    }
+}
