@@ -3,10 +3,15 @@
 //! The variables of a graph are expressions that are variables of the arena; the same names at every point.
 //! An assignment that is not listed keeps its variable. A point other than the exit that no edge leaves is a
 //! trap: a program that gets there stops with a fault.
+//!
+//! What must hold on a step is said twice, as the two programs differ in who owes it. The machine must not
+//! fault, so a proof shows its [`Edge::requirements`]. The source does nothing undefined, so a proof may use
+//! its [`Edge::assumptions`] and lists those it used.
 
 use crate::domain::Requirement;
 use crate::expr::ExprId;
 use crate::region::Access;
+use metaloc_proof::AssumptionKind;
 
 /// Number of a point in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,6 +22,13 @@ pub struct PointId(pub u32);
 pub enum Point {
     /// Before the instruction at a pc.
     Pc(u64),
+    /// Before an instruction of the IR.
+    Ir {
+        /// Label of the basic block as LLVM prints it, without `%`.
+        block: String,
+        /// Number in its block, phi nodes counted and debug records not.
+        instruction: u32,
+    },
     /// After the return.
     Exit,
 }
@@ -36,6 +48,31 @@ pub struct Edge {
     pub requirements: Vec<Requirement>,
     /// Accesses to memory, with the region that each is taken to go to.
     pub accesses: Vec<Access>,
+    /// What holds if the program does nothing undefined on this step.
+    pub assumptions: Vec<Assumption>,
+    /// The call that this step is, if it is one.
+    pub call: Option<Call>,
+}
+
+/// A bit that is set wherever the program does nothing undefined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assumption {
+    /// The bit, in terms of the state before the step.
+    pub condition: ExprId,
+    /// Which promise.
+    pub kind: AssumptionKind,
+    /// The instruction that makes it.
+    pub at: Point,
+}
+
+/// A call: an observable event. Its step does nothing else; it assigns fresh variables to the result, to all
+/// memory but the frame, and to whatever else the callee may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Symbol of the callee.
+    pub callee: String,
+    /// Values passed. On the machine side, all registers that may hold arguments.
+    pub arguments: Vec<ExprId>,
 }
 
 /// A program as points and steps.

@@ -100,10 +100,10 @@ fn run_all(
         let ran = run::block(arena, block, function, &layout)?;
         for (guard, target) in ran.ways {
             let to = match target {
-                Point::Exit => exit,
                 Point::Pc(pc) => {
                     point(pc).ok_or_else(|| unsupported("branch out of the function", block.last_pc()))?
                 }
+                _ => exit,
             };
             edges.push(Edge {
                 from: PointId(number as u32),
@@ -112,6 +112,8 @@ fn run_all(
                 assignments: ran.assignments.clone(),
                 requirements: ran.requirements.clone(),
                 accesses: ran.accesses.clone(),
+                assumptions: Vec::new(),
+                call: None,
             });
         }
     }
