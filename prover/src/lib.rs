@@ -7,6 +7,7 @@
 //! - [`object_file`]: functions of an ELF object; [`lift`] makes a transition [`graph`] of one, with memory by
 //!   [`region`].
 
+pub mod affine;
 pub mod bits;
 pub mod domain;
 pub mod expr;
@@ -14,6 +15,7 @@ pub mod graph;
 pub mod lift;
 pub mod object_file;
 pub mod region;
+pub mod smt;
 pub mod x86;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

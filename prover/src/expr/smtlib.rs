@@ -11,7 +11,13 @@ use std::fmt::Write;
 
 /// A script that asserts that all the bits are set and asks whether that is possible.
 pub fn script(arena: &Arena, asserted: &[ExprId]) -> String {
-    let order = parts_first(arena, asserted);
+    script_with_values(arena, asserted, &[])
+}
+
+/// The same, and then asks for some values of the model.
+pub fn script_with_values(arena: &Arena, asserted: &[ExprId], values: &[ExprId]) -> String {
+    let roots: Vec<ExprId> = asserted.iter().chain(values).copied().collect();
+    let order = parts_first(arena, &roots);
     let names: HashMap<ExprId, String> =
         order.iter().enumerate().map(|(number, id)| (*id, name(arena, *id, number))).collect();
     let mut text = String::from("(set-logic QF_AUFBV)\n");
@@ -28,6 +34,10 @@ pub fn script(arena: &Arena, asserted: &[ExprId]) -> String {
         let _ = writeln!(text, "(assert (= {} #b1))", names[id]);
     }
     text.push_str("(check-sat)\n");
+    if !values.is_empty() {
+        let values: Vec<&str> = values.iter().map(|id| names[id].as_str()).collect();
+        let _ = writeln!(text, "(get-value ({}))", values.join(" "));
+    }
     text
 }
 
