@@ -15,6 +15,7 @@ pub mod graph;
 pub mod lift;
 pub mod object_file;
 pub mod region;
+pub mod run;
 pub mod smt;
 pub mod x86;
 

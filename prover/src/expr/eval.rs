@@ -159,7 +159,7 @@ fn variable(sort: Sort, symbol: Symbol, assignment: &Assignment) -> Outcome {
     }
 }
 
-pub(super) fn commutative(op: CommutativeOp, left: Bits, right: Bits) -> Bits {
+pub(crate) fn commutative(op: CommutativeOp, left: Bits, right: Bits) -> Bits {
     match op {
         CommutativeOp::And => left.and(right),
         CommutativeOp::Or => left.or(right),
@@ -168,7 +168,7 @@ pub(super) fn commutative(op: CommutativeOp, left: Bits, right: Bits) -> Bits {
     }
 }
 
-pub(super) fn binary(op: BinaryOp, left: Bits, right: Bits) -> Bits {
+pub(crate) fn binary(op: BinaryOp, left: Bits, right: Bits) -> Bits {
     match op {
         BinaryOp::UDiv => left.udiv(right),
         BinaryOp::URem => left.urem(right),
@@ -180,7 +180,7 @@ pub(super) fn binary(op: BinaryOp, left: Bits, right: Bits) -> Bits {
     }
 }
 
-pub(super) fn compare(op: CompareOp, left: Bits, right: Bits) -> Bits {
+pub(crate) fn compare(op: CompareOp, left: Bits, right: Bits) -> Bits {
     match op {
         CompareOp::Eq => left.equals(right),
         CompareOp::Ult => left.ult(right),

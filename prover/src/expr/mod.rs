@@ -8,7 +8,7 @@
 //! go by increasing id and need no recursion.
 
 pub mod decompose;
-mod eval;
+pub(crate) mod eval;
 pub mod normal;
 pub mod smtlib;
 

@@ -1,0 +1,122 @@
+//! Memory of a concrete state: pages that are shared until they are written. What was never written is made
+//! up from a key, always the same, so a state costs what it changed.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+const PAGE_BYTES: u64 = 256;
+type Page = [u8; PAGE_BYTES as usize];
+
+/// Bytes by 64-bit address.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    key: u64,
+    pages: HashMap<u64, Rc<Page>>,
+}
+
+impl Memory {
+    /// All made up from a key.
+    pub fn made_up(key: u64) -> Memory {
+        Memory { key, pages: HashMap::new() }
+    }
+
+    /// Some bytes, little-endian; addresses wrap around.
+    pub fn load(&self, address: u64, bytes: u32) -> u128 {
+        let byte = |number: u32| {
+            let at = address.wrapping_add(u64::from(number));
+            u128::from(self.byte(at)) << (8 * number)
+        };
+        (0..bytes).map(byte).fold(0, |all, byte| all | byte)
+    }
+
+    /// One byte.
+    pub fn byte(&self, address: u64) -> u8 {
+        match self.pages.get(&(address / PAGE_BYTES)) {
+            Some(page) => page[(address % PAGE_BYTES) as usize],
+            None => made_up_byte(self.key, address),
+        }
+    }
+
+    /// Replaces one byte.
+    pub fn set_byte(&mut self, address: u64, byte: u8) {
+        let number = address / PAGE_BYTES;
+        let key = self.key;
+        let page = self.pages.entry(number).or_insert_with(|| Rc::new(made_up_page(key, number)));
+        let old = &page[(address % PAGE_BYTES) as usize];
+        if *old != byte {
+            Rc::make_mut(page)[(address % PAGE_BYTES) as usize] = byte;
+        }
+    }
+
+    /// Replaces some bytes.
+    pub fn store(&mut self, address: u64, value: u128, bytes: u32) {
+        for number in 0..bytes {
+            self.set_byte(address.wrapping_add(u64::from(number)), (value >> (8 * number)) as u8);
+        }
+    }
+
+    /// Whether every byte is the same.
+    pub fn same_as(&self, other: &Memory) -> bool {
+        // Two keys make up two memories: no number of pages makes those equal.
+        self.key == other.key
+            && self.pages.keys().chain(other.pages.keys()).all(|number| {
+                match (self.pages.get(number), other.pages.get(number)) {
+                    (Some(left), Some(right)) => Rc::ptr_eq(left, right) || left == right,
+                    (Some(page), None) | (None, Some(page)) => **page == made_up_page(self.key, *number),
+                    (None, None) => true,
+                }
+            })
+    }
+}
+
+fn made_up_page(key: u64, number: u64) -> Page {
+    let mut page = [0; PAGE_BYTES as usize];
+    for (offset, word) in page.chunks_exact_mut(4).enumerate() {
+        word.copy_from_slice(&made_up_word(key, number * PAGE_BYTES + 4 * offset as u64).to_le_bytes());
+    }
+    page
+}
+
+fn made_up_byte(key: u64, address: u64) -> u8 {
+    made_up_word(key, address & !3).to_le_bytes()[(address & 3) as usize]
+}
+
+/// Mostly random, now and then small: programs compare with small numbers.
+fn made_up_word(key: u64, address: u64) -> u32 {
+    let bits = mixed(key ^ address.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    if bits >> 60 == 0 { (bits as u32) % 6 } else { bits as u32 }
+}
+
+/// A 64-bit number in which every bit depends on every bit (the finaliser of splitmix64).
+pub fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_is_loaded_across_pages() {
+        let mut memory = Memory::made_up(7);
+        let below = memory.byte(250);
+        memory.store(251, 0x0102_0304_0506_0708_090a, 10);
+        assert_eq!(memory.load(251, 10), 0x0102_0304_0506_0708_090a);
+        assert_eq!((memory.byte(250), memory.byte(260)), (below, 1));
+    }
+
+    #[test]
+    fn equality_is_by_contents() {
+        let memory = Memory::made_up(7);
+        let mut other = memory.clone();
+        let byte = other.byte(1000);
+        other.set_byte(1000, !byte);
+        assert!(!memory.same_as(&other) && !other.same_as(&memory));
+        other.set_byte(1000, byte);
+        assert!(memory.same_as(&other));
+        assert!(!memory.same_as(&Memory::made_up(8)));
+    }
+}

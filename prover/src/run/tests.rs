@@ -1,0 +1,98 @@
+//! The runner agrees with the evaluator of expressions, which the normaliser is tested against.
+
+use super::*;
+use crate::bits::Bits;
+use crate::expr::{Assignment, CompareOp, Sort, evaluate};
+use crate::graph::{Edge, Point};
+
+/// A loop that stores `x + i` at `p + 4*i` while `i < 10`, then reads the last one into `x`.
+fn example(arena: &mut Arena) -> Graph {
+    let (p, x, i) = (
+        arena.variable("p", Sort::Bits(64)),
+        arena.variable("x", Sort::Bits(32)),
+        arena.variable("i", Sort::Bits(32)),
+    );
+    let memory = arena.variable("m", Sort::Memory(64));
+    let (ten, one) = (arena.constant(Bits::new(32, 10)), arena.constant(Bits::new(32, 1)));
+    let wide = arena.zero_extend(i, 64);
+    let address = arena.sum(Bits::new(64, 0), &[(1, p), (4, wide)]);
+    let value = arena.add(x, i);
+    let stored = arena.store(memory, address, value);
+    let next = arena.add(i, one);
+    let guard = arena.compare(CompareOp::Ult, i, ten);
+    let after = arena.not(guard);
+    let last = arena.sum(Bits::new(64, u128::MAX - 3), &[(1, p), (4, wide)]);
+    let loaded = arena.load(memory, last, 4);
+    let edge = |from, to, guard, assignments| Edge {
+        from: PointId(from),
+        to: PointId(to),
+        guard,
+        assignments,
+        requirements: Vec::new(),
+        accesses: Vec::new(),
+        assumptions: Vec::new(),
+        call: None,
+    };
+    Graph {
+        points: vec![Point::Pc(0), Point::Exit],
+        edges: vec![
+            edge(0, 0, guard, vec![(i, next), (memory, stored)]),
+            edge(0, 1, after, vec![(x, loaded)]),
+        ],
+    }
+}
+
+#[test]
+fn a_loop_runs_to_its_end() {
+    let mut arena = Arena::new();
+    let graph = example(&mut arena);
+    let mut table = Table::default();
+    let runner = Runner::new(&arena, &graph, &mut table);
+    let mut state = table.made_up(5);
+    let place = |name: &str, arena: &mut Arena, table: &mut Table, width| {
+        let variable = arena.variable(name, Sort::Bits(width));
+        table.bits(arena, variable)
+    };
+    let (x, i) = (place("x", &mut arena, &mut table, 32), place("i", &mut arena, &mut table, 32));
+    state.bits[i] = 0;
+    let begun = state.bits[x];
+    let mut steps = 0;
+    let mut point = PointId(0);
+    while let Step::Taken { to, .. } = runner.step(point, &mut state) {
+        (point, steps) = (to, steps + 1);
+    }
+    assert_eq!((point, steps, state.bits[x]), (PointId(1), 11, (begun + 9) & 0xffff_ffff));
+}
+
+#[test]
+fn code_agrees_with_the_evaluator() {
+    let mut arena = Arena::new();
+    let graph = example(&mut arena);
+    let roots: Vec<ExprId> =
+        graph.edges.iter().flat_map(|edge| [edge.guard, edge.assignments[0].1]).collect();
+    let memory = arena.variable("m", Sort::Memory(64));
+    let mut table = Table::default();
+    let code = Code::new(&arena, &mut table, &roots);
+    let memory_place = table.memory(&arena, memory);
+    for seed in 0..50 {
+        let state = table.made_up(seed);
+        let mut assignment = Assignment::default();
+        for (variable, place) in table.bit_variables() {
+            let crate::expr::Node::Variable(symbol) = arena.node(variable) else { panic!() };
+            let bits = Bits::new(arena.width_bits(variable), state.bits[place]);
+            assignment.bits.insert(*symbol, bits);
+        }
+        let crate::expr::Node::Variable(symbol) = *arena.node(memory) else { panic!() };
+        let p = arena.variable("p", Sort::Bits(64));
+        let i = arena.variable("i", Sort::Bits(32));
+        let last = state.bits[table.bits(&arena, p)] as u64;
+        let last = last.wrapping_add(4 * state.bits[table.bits(&arena, i)] as u64).wrapping_sub(4);
+        let bytes = (0..4)
+            .map(|n| last.wrapping_add(n))
+            .map(|at| (u128::from(at), state.memories[memory_place].byte(at)));
+        assignment.memories.insert(symbol, bytes.collect());
+        for (root, value) in roots.iter().zip(code.run(&state)) {
+            assert_eq!(evaluate(&arena, *root, &assignment).bits(), value.bits());
+        }
+    }
+}
