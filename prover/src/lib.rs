@@ -14,6 +14,7 @@ pub mod expr;
 pub mod graph;
 pub mod lift;
 pub mod object_file;
+pub mod product;
 pub mod region;
 pub mod run;
 pub mod smt;

@@ -155,6 +155,33 @@ impl Cover {
         found
     }
 
+    /// Becomes weaker by one relation that may hold but is not wanted, as if a point had been seen where it
+    /// does not; the others that this leaves alone stay.
+    pub fn give_up(&mut self, relation: &Relation) {
+        let direction = match relation.defines {
+            // The column takes any value.
+            Some(column) => {
+                let mut direction = vec![0; self.preference.len()];
+                direction[column + 1] = 1;
+                direction
+            }
+            // Whatever was divisible is no longer: the undivided row joins the module.
+            None => {
+                let divisible = |row: &&Row| {
+                    let half = row.entries.iter().map(|entry| entry >> 1);
+                    row.twos > 0 && !annihilates(relation, half, self.width_bits)
+                };
+                match self.rows.iter().find(divisible) {
+                    Some(row) => row.entries.iter().map(|entry| entry >> row.twos).collect(),
+                    None => return,
+                }
+            }
+        };
+        let old = std::mem::take(&mut self.rows);
+        let rows = old.into_iter().map(|row| row.entries).chain([direction]).collect();
+        self.rows = self.eliminate(rows);
+    }
+
     /// Fills in the pivot columns of the rows before `end`, last first, so that each row is annihilated.
     fn solve(&self, vector: &mut [u128], end: usize) {
         for row in self.rows[..end].iter().rev() {
@@ -164,6 +191,12 @@ impl Cover {
             vector[row.pivot] = sum.wrapping_neg() & mask(self.width_bits);
         }
     }
+}
+
+fn annihilates(relation: &Relation, row: impl Iterator<Item = u128>, width_bits: u32) -> bool {
+    let factors = std::iter::once(relation.constant).chain(relation.coefficients.iter().copied());
+    let products = factors.zip(row).map(|(factor, entry)| factor.wrapping_mul(entry));
+    products.fold(0, u128::wrapping_add) & mask(width_bits) == 0
 }
 
 fn relation(vector: Vec<u128>, column: Option<usize>) -> Relation {

@@ -122,3 +122,16 @@ fn nothing_is_left_between_random_columns() {
     let points: Vec<Vec<u128>> = vec![vec![3, 10], vec![4, 90], vec![9, 3], vec![12, 77], vec![1, 1]];
     assert!(cover(32, 2, &points).relations().is_empty());
 }
+
+/// Giving up a relation makes the cover weaker, and leaves the other one.
+#[test]
+fn one_relation_is_given_up() {
+    let points: Vec<Vec<u128>> = [0u128, 4, 8, 400, 31996].iter().map(|i| vec![*i, 4 * i]).collect();
+    let whole = cover(64, 2, &points);
+    for (number, gone) in whole.relations().iter().enumerate() {
+        let mut weaker = whole.clone();
+        weaker.give_up(gone);
+        let left = weaker.relations();
+        assert!(!left.contains(gone) && left.contains(&whole.relations()[1 - number]), "{left:?}");
+    }
+}

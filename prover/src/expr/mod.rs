@@ -11,6 +11,7 @@ pub mod decompose;
 pub(crate) mod eval;
 pub mod normal;
 pub mod smtlib;
+pub mod substitute;
 
 use crate::bits::Bits;
 use std::collections::HashMap;

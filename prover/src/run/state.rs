@@ -46,10 +46,12 @@ impl Table {
         State { bits: bits.collect(), memories: memories.collect(), surprises: mixed(seed ^ 4) }
     }
 
-    /// A state as a model has it, the rest made up. Memories of a model that are equal must be made so by the
-    /// caller: a model speaks of single bytes.
-    pub fn from_model(&self, arena: &Arena, model: &Assignment) -> State {
+    /// A state as a model has it, the rest as in another one. Memories of a model that are equal must be made
+    /// so by the caller: a model speaks of single bytes.
+    pub fn with_model(&self, arena: &Arena, like: &State, model: &Assignment) -> State {
         let mut state = self.made_up(model.seed);
+        state.bits[..like.bits.len()].copy_from_slice(&like.bits);
+        state.memories[..like.memories.len()].clone_from_slice(&like.memories);
         for (variable, place) in &self.bits {
             if let Node::Variable(symbol) = arena.node(*variable)
                 && let Some(bits) = model.bits.get(symbol)

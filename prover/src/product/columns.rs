@@ -1,0 +1,210 @@
+//! What affine relations at a node may speak of: places of the two states, each as an expression of 32 or 64
+//! bits, those that should stay independent first.
+
+use super::problem::{CALLEE_SAVED, Setting, entry_variable, register, slot, source_memory_name};
+use crate::expr::{Arena, ExprId, Node, Sort};
+use crate::graph::PointId;
+use crate::region::{ADDRESS_PREFIX, Region, address_name};
+use std::collections::BTreeSet;
+
+/// A place of one of the two states.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// A register, or what it was at entry.
+    Register(String),
+    /// A 32-bit lane of a vector register, or the low half of a general one.
+    Word {
+        /// The register.
+        register: String,
+        /// Number of the word.
+        lane: u32,
+    },
+    /// Eight bytes of the frame.
+    Slot(i64),
+    /// A register at entry.
+    Entry(String),
+    /// The return address at entry.
+    EntryReturn,
+    /// Address of a global.
+    Address(String),
+    /// A value of the IR.
+    Value(ExprId),
+    /// The same, zeros above.
+    ZeroExtended(ExprId),
+    /// The same, its sign above.
+    SignExtended(ExprId),
+    /// Four bytes of a global, in the source's memory.
+    Global(String, u64),
+}
+
+/// A place and its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Where.
+    pub place: Place,
+    /// Its value in terms of the variables of both graphs.
+    pub value: ExprId,
+}
+
+impl Column {
+    /// Whether it is a part of the machine's state.
+    pub fn is_machine(&self) -> bool {
+        matches!(self.place, Place::Register(_) | Place::Word { .. } | Place::Slot(_))
+    }
+}
+
+/// Columns by width.
+#[derive(Debug, Clone, Default)]
+pub struct Columns {
+    /// 64 bits wide.
+    pub wide: Vec<Column>,
+    /// 32 bits wide.
+    pub narrow: Vec<Column>,
+}
+
+/// Places that all nodes may speak of.
+#[derive(Debug, Clone, Default)]
+pub struct Common {
+    /// Offsets of eight-byte slots of the frame that the machine uses.
+    pub slots: BTreeSet<i64>,
+    /// Words of globals that the source reads at a constant address.
+    pub words: BTreeSet<(String, u64)>,
+}
+
+impl Common {
+    /// Words of globals that the source names.
+    pub fn of(arena: &mut Arena, setting: &Setting) -> Common {
+        let mut words = BTreeSet::new();
+        for edge in &setting.problem.source.edges {
+            for access in edge.accesses.iter().filter(|access| access.bytes == 4) {
+                let Region::Global(symbol) = &access.region else { continue };
+                words.extend(
+                    constant_offset(arena, access.address, symbol).map(|offset| (symbol.clone(), offset)),
+                );
+            }
+        }
+        Common { slots: BTreeSet::new(), words }
+    }
+}
+
+/// The constant distance of an address from a symbol.
+fn constant_offset(arena: &mut Arena, address: ExprId, symbol: &str) -> Option<u64> {
+    let normal = crate::expr::normal::Normaliser::new().normal(arena, address);
+    let (offset, base) = match arena.node(normal) {
+        Node::Sum { constant, terms } if terms.len() == 1 && terms[0].0 == 1 => {
+            (constant.value(), terms[0].1)
+        }
+        _ => (0, normal),
+    };
+    let Node::Variable(name) = arena.node(base) else { return None };
+    (arena.name(*name).strip_prefix(ADDRESS_PREFIX) == Some(symbol)).then_some(offset as u64)
+}
+
+/// The columns of a node.
+pub fn columns(
+    arena: &mut Arena,
+    setting: &Setting,
+    common: &Common,
+    source: PointId,
+    machine: PointId,
+) -> Columns {
+    let mut columns = Columns::default();
+    fixed(arena, setting, common, &mut columns);
+    source_values(arena, setting, source, &mut columns);
+    machine_places(arena, setting, common, machine, &mut columns);
+    columns
+}
+
+/// What no program changes, or only through memory.
+fn fixed(arena: &mut Arena, setting: &Setting, common: &Common, columns: &mut Columns) {
+    for name in CALLEE_SAVED.iter().chain(&["rsp"]) {
+        let value = entry_variable(arena, name);
+        columns.wide.push(Column { place: Place::Entry((*name).to_owned()), value });
+    }
+    columns.wide.push(Column { place: Place::EntryReturn, value: entry_variable(arena, "return") });
+    for global in &setting.problem.globals {
+        let value = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
+        columns.wide.push(Column { place: Place::Address(global.symbol.clone()), value });
+    }
+    for (symbol, offset) in &common.words {
+        let region = Region::Global(symbol.clone());
+        let memory = arena.variable(&source_memory_name(&region), Sort::Memory(64));
+        let start = arena.variable(&address_name(symbol), Sort::Bits(64));
+        let address = arena.sum(crate::bits::Bits::new(64, u128::from(*offset)), &[(1, start)]);
+        let value = arena.load(memory, address, 4);
+        columns.narrow.push(Column { place: Place::Global(symbol.clone(), *offset), value });
+    }
+}
+
+fn source_values(arena: &mut Arena, setting: &Setting, source: PointId, columns: &mut Columns) {
+    let mut live: Vec<ExprId> = setting.source_live[source.0 as usize].iter().copied().collect();
+    live.sort_unstable();
+    let (mut zero, mut sign) = (Vec::new(), Vec::new());
+    for variable in live {
+        let Node::Variable(symbol) = arena.node(variable) else { continue };
+        if arena.name(*symbol).starts_with(ADDRESS_PREFIX) || arena.name(*symbol).starts_with("unknown.") {
+            continue;
+        }
+        match arena.sort(variable) {
+            Sort::Bits(64) => columns.wide.push(Column { place: Place::Value(variable), value: variable }),
+            Sort::Bits(32) => {
+                columns.narrow.push(Column { place: Place::Value(variable), value: variable });
+                let value = arena.zero_extend(variable, 64);
+                zero.push(Column { place: Place::ZeroExtended(variable), value });
+                let value = arena.sign_extend(variable, 64);
+                sign.push(Column { place: Place::SignExtended(variable), value });
+            }
+            _ => {}
+        }
+    }
+    columns.wide.extend(zero);
+    columns.wide.extend(sign);
+}
+
+fn machine_places(
+    arena: &mut Arena,
+    setting: &Setting,
+    common: &Common,
+    machine: PointId,
+    columns: &mut Columns,
+) {
+    let live = &setting.machine_live[machine.0 as usize];
+    let mut named: Vec<(String, ExprId)> = live
+        .iter()
+        .filter_map(|variable| match arena.node(*variable) {
+            Node::Variable(symbol) => Some((arena.name(*symbol).to_owned(), *variable)),
+            _ => None,
+        })
+        .collect();
+    named.sort();
+    for offset in common.slots.iter().chain([&0]) {
+        let value = slot(arena, *offset, 8);
+        columns.wide.push(Column { place: Place::Slot(*offset), value });
+    }
+    for (name, variable) in named {
+        match arena.sort(variable) {
+            Sort::Bits(64) if !name.contains('.') => {
+                columns.wide.push(Column { place: Place::Register(name.clone()), value: variable });
+                let value = arena.extract(variable, 0, 32);
+                columns.narrow.push(Column { place: Place::Word { register: name, lane: 0 }, value });
+            }
+            Sort::Bits(64) if name == crate::lift::RETURN_TARGET => {
+                columns.wide.push(Column { place: Place::Register(name), value: variable });
+            }
+            Sort::Bits(128) => {
+                for lane in 0..4 {
+                    let value = arena.extract(variable, 32 * lane, 32);
+                    columns
+                        .narrow
+                        .push(Column { place: Place::Word { register: name.clone(), lane }, value });
+                }
+            }
+            _ => {}
+        }
+    }
+    // The stack pointer is always worth knowing: addresses of the frame are relative to it.
+    let stack = register(arena, "rsp");
+    if !columns.wide.iter().any(|column| column.value == stack) {
+        columns.wide.push(Column { place: Place::Register("rsp".into()), value: stack });
+    }
+}

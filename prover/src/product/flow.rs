@@ -1,0 +1,196 @@
+//! Shape of a graph: loop heads, anchors, paths between them, and which variables are live where.
+
+use crate::expr::{Arena, ExprId, Node};
+use crate::graph::{Graph, Point, PointId};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Points at which nodes of the product may lie: the entry, the exit, and the head of every loop, so that
+/// every cycle has one.
+#[derive(Debug, Clone)]
+pub struct Anchors {
+    anchors: BTreeSet<PointId>,
+    loop_heads: BTreeSet<PointId>,
+    exit: Option<PointId>,
+}
+
+impl Anchors {
+    /// The anchors of a graph.
+    pub fn of(graph: &Graph) -> Anchors {
+        let loop_heads = loop_heads(graph);
+        let exit = graph.find(&Point::Exit);
+        let anchors = loop_heads.iter().copied().chain([PointId(0)]).chain(exit).collect();
+        Anchors { anchors, loop_heads, exit }
+    }
+
+    /// Whether a point is an anchor.
+    pub fn contains(&self, point: PointId) -> bool {
+        self.anchors.contains(&point)
+    }
+
+    /// Whether a point is the head of a loop.
+    pub fn is_loop_head(&self, point: PointId) -> bool {
+        self.loop_heads.contains(&point)
+    }
+
+    /// Whether a point is the exit.
+    pub fn is_exit(&self, point: PointId) -> bool {
+        self.exit == Some(point)
+    }
+}
+
+/// Targets of edges that go back to a point that is being visited.
+fn loop_heads(graph: &Graph) -> BTreeSet<PointId> {
+    let mut heads = BTreeSet::new();
+    let (mut seen, mut on_path) = (HashSet::from([PointId(0)]), HashSet::from([PointId(0)]));
+    let successors = |point| graph.leaving(point).map(|edge| edge.to).collect::<Vec<_>>();
+    let mut open = vec![(PointId(0), successors(PointId(0)))];
+    while let Some((point, rest)) = open.last_mut() {
+        match rest.pop() {
+            Some(next) if on_path.contains(&next) => {
+                heads.insert(next);
+            }
+            Some(next) => {
+                if seen.insert(next) {
+                    on_path.insert(next);
+                    open.push((next, successors(next)));
+                }
+            }
+            None => {
+                on_path.remove(point);
+                open.pop();
+            }
+        }
+    }
+    heads
+}
+
+/// Edges from one anchor to the next, by number. The last point is no anchor only if the program stops there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Path {
+    /// Numbers of edges in the graph; at least one.
+    pub edges: Vec<usize>,
+    /// Where it ends.
+    pub to: PointId,
+}
+
+/// All paths from an anchor to the next anchors, nothing if there are more than `most`.
+pub fn paths(graph: &Graph, anchors: &Anchors, from: PointId, most: usize) -> Option<Vec<Path>> {
+    let mut done = Vec::new();
+    let mut open = vec![Path { edges: Vec::new(), to: from }];
+    while let Some(path) = open.pop() {
+        let begun = !path.edges.is_empty();
+        let ways: Vec<_> = graph.edges.iter().enumerate().filter(|(_, edge)| edge.from == path.to).collect();
+        if begun && (anchors.contains(path.to) || ways.is_empty()) {
+            done.push(path);
+            if done.len() > most {
+                return None;
+            }
+            continue;
+        }
+        for (number, edge) in ways.into_iter().rev() {
+            let edges = [path.edges.as_slice(), &[number]].concat();
+            open.push(Path { edges, to: edge.to });
+        }
+    }
+    Some(done)
+}
+
+/// Live variables at each point: what is read later, on some path, before it is written.
+pub fn liveness(arena: &Arena, graph: &Graph, at_exit: &[ExprId]) -> Vec<HashSet<ExprId>> {
+    let mut read = HashMap::<ExprId, Vec<ExprId>>::new();
+    let mut variables = |id: ExprId| {
+        let found = read.entry(id).or_insert_with(|| {
+            let parts = arena.reachable(&[id]);
+            parts.into_iter().filter(|part| matches!(arena.node(*part), Node::Variable(_))).collect()
+        });
+        found.clone()
+    };
+    let mut live: Vec<HashSet<ExprId>> = graph.points.iter().map(|_| HashSet::new()).collect();
+    if let Some(exit) = graph.find(&Point::Exit) {
+        live[exit.0 as usize].extend(at_exit);
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for edge in graph.edges.iter().rev() {
+            let after = live[edge.to.0 as usize].clone();
+            let assigned: HashMap<ExprId, ExprId> = edge.assignments.iter().copied().collect();
+            let mut before: Vec<ExprId> = variables(edge.guard);
+            for access in &edge.accesses {
+                before.extend(variables(access.address));
+            }
+            for requirement in &edge.requirements {
+                before.extend(variables(requirement.condition));
+            }
+            for variable in after {
+                match assigned.get(&variable) {
+                    Some(value) => before.extend(variables(*value)),
+                    None => before.push(variable),
+                }
+            }
+            let at = &mut live[edge.from.0 as usize];
+            let size = at.len();
+            at.extend(before);
+            changed |= at.len() != size;
+        }
+    }
+    live
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::Bits;
+    use crate::expr::Sort;
+    use crate::graph::Edge;
+
+    fn graph(arena: &mut Arena, points: u32, ends: &[(u32, u32)]) -> Graph {
+        let guard = arena.constant(Bits::bit(true));
+        let edge = |(from, to): &(u32, u32)| Edge {
+            from: PointId(*from),
+            to: PointId(*to),
+            guard,
+            assignments: Vec::new(),
+            requirements: Vec::new(),
+            accesses: Vec::new(),
+            assumptions: Vec::new(),
+            call: None,
+        };
+        let mut names: Vec<Point> = (1..points).map(|pc| Point::Pc(u64::from(pc))).collect();
+        names.push(Point::Exit);
+        Graph { points: names, edges: ends.iter().map(edge).collect() }
+    }
+
+    #[test]
+    fn nested_loops_have_two_heads_and_paths_stop_at_them() {
+        let mut arena = Arena::new();
+        // 0 -> 1 (outer) -> 2 (inner) -> 3 -> 2, 2 -> 1, 1 -> 4
+        let graph = graph(&mut arena, 5, &[(0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 4)]);
+        let anchors = Anchors::of(&graph);
+        let heads: Vec<u32> = (0..5).filter(|n| anchors.is_loop_head(PointId(*n))).collect();
+        assert_eq!(heads, [1, 2]);
+        let found = paths(&graph, &anchors, PointId(2), 9).unwrap();
+        let found: Vec<_> = found.iter().map(|path| (path.edges.clone(), path.to.0)).collect();
+        assert_eq!(found, [(vec![2, 3], 2), (vec![4], 1)]);
+    }
+
+    #[test]
+    fn too_many_paths_are_refused_and_a_trap_ends_one() {
+        let mut arena = Arena::new();
+        let diamonds = graph(&mut arena, 6, &[(0, 1), (0, 2), (1, 3), (2, 3), (3, 5), (3, 4)]);
+        let anchors = Anchors::of(&diamonds);
+        assert!(paths(&diamonds, &anchors, PointId(0), 3).is_none());
+        let found = paths(&diamonds, &anchors, PointId(0), 4).unwrap();
+        assert_eq!(found.iter().filter(|path| path.to == PointId(4)).count(), 2);
+    }
+
+    #[test]
+    fn a_variable_is_live_until_it_is_overwritten() {
+        let mut arena = Arena::new();
+        let (a, b) = (arena.variable("a", Sort::Bits(8)), arena.variable("b", Sort::Bits(8)));
+        let mut graph = graph(&mut arena, 3, &[(0, 1), (1, 2)]);
+        graph.edges[1].assignments.push((a, b));
+        let live = liveness(&arena, &graph, &[a]);
+        assert_eq!(live, [HashSet::from([b]), HashSet::from([b]), HashSet::from([a])]);
+    }
+}

@@ -1,0 +1,13 @@
+//! The product of two graphs: which points they reach together, what holds there, and the search for it
+//! (Counter, OOPSLA 2020).
+//!
+//! - [`flow`]: anchors, paths and liveness of one graph; [`walk`]: symbolic execution along paths;
+//! - [`problem`]: what is to be proved; [`columns`] and [`node`]: the invariant at a pair of points.
+
+pub mod assumed;
+pub mod columns;
+pub mod flow;
+pub mod node;
+pub mod problem;
+pub mod triple;
+pub mod walk;

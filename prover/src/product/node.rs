@@ -1,0 +1,368 @@
+//! A node of the product: a pair of points, what is known to happen there, and the strongest invariant of the
+//! grammar that all of it satisfies (Counter, section 3.4). Every further state weakens the invariant or
+//! leaves it.
+
+use super::columns::{Column, Columns};
+use super::problem::Setting;
+use crate::affine::{Cover, Relation};
+use crate::bits::{Bits, mask};
+use crate::expr::{Arena, CompareOp, ExprId};
+use crate::graph::PointId;
+use crate::region::Region;
+use crate::run::code::Code;
+use crate::run::state::{State, Table};
+use std::collections::BTreeSet;
+
+/// Most states that are kept to be run on; the covers take in all.
+const KEPT_STATES: usize = 96;
+
+/// A pair of points with its invariant.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Point of the source.
+    pub source: PointId,
+    /// Point of the machine.
+    pub machine: PointId,
+    /// What relations speak of.
+    pub columns: Columns,
+    wide: Side,
+    narrow: Side,
+    /// Inequalities that hold so far.
+    pub bounds: Vec<Bound>,
+    /// Regions on which the two memories agree, with the places of the memories.
+    equal: Vec<(Region, usize, usize)>,
+    /// Some of the states seen.
+    pub states: Vec<State>,
+}
+
+/// Columns of one width.
+#[derive(Debug, Clone)]
+struct Side {
+    cover: Cover,
+    code: Code,
+    least: Vec<u128>,
+    most: Vec<u128>,
+    least_signed: Vec<i128>,
+    most_signed: Vec<i128>,
+}
+
+/// An inequality between two sums of one term or constant each.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// The bit.
+    pub condition: ExprId,
+    /// `Ult` or `Slt`; with `not`, the operands are swapped and the relation is "less or equal".
+    pub relation: CompareOp,
+    /// Less or equal instead of less.
+    pub or_equal: bool,
+    /// Left side.
+    pub left: Operand,
+    /// Right side.
+    pub right: Operand,
+    code: Code,
+}
+
+/// A side of an inequality.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operand {
+    /// A constant.
+    Constant(Bits),
+    /// A column.
+    Column(Column),
+}
+
+/// One invariant of a node.
+#[derive(Debug, Clone)]
+pub enum Invariant {
+    /// An affine relation; `wide` says among which columns.
+    Zero {
+        /// The relation.
+        relation: Relation,
+        /// 64 bits, not 32.
+        wide: bool,
+        /// The bit that it is.
+        condition: ExprId,
+    },
+    /// An inequality.
+    Bound(Bound),
+    /// The two memories agree on a region.
+    Equal(Region),
+}
+
+impl Node {
+    /// A node at which nothing has been seen.
+    pub fn new(
+        arena: &mut Arena,
+        setting: &Setting,
+        table: &mut Table,
+        columns: Columns,
+        (source, machine): (PointId, PointId),
+    ) -> Node {
+        let wide = Side::new(arena, table, 64, &columns.wide);
+        let narrow = Side::new(arena, table, 32, &columns.narrow);
+        let regions: Vec<Region> = setting.regions.iter().cloned().collect();
+        let equal = regions
+            .into_iter()
+            .map(|region| {
+                let (left, right) = setting.memories(arena, &region);
+                (region, table.memory(arena, left), table.memory(arena, right))
+            })
+            .collect();
+        Node { source, machine, columns, wide, narrow, bounds: Vec::new(), equal, states: Vec::new() }
+    }
+
+    /// Takes in a state. Says whether the invariant became weaker.
+    pub fn add(&mut self, state: &State) -> bool {
+        let mut weaker = self.wide.add(state) | self.narrow.add(state);
+        let before = self.bounds.len() + self.equal.len();
+        self.bounds.retain(|bound| bound.code.bits(state)[0].is_set());
+        self.equal.retain(|(_, left, right)| state.memories[*left].same_as(&state.memories[*right]));
+        weaker |= self.bounds.len() + self.equal.len() != before;
+        if weaker || self.states.len() < KEPT_STATES / 2 {
+            if self.states.len() >= KEPT_STATES {
+                self.states.remove(KEPT_STATES / 2);
+            }
+            self.states.push(state.clone());
+        }
+        weaker
+    }
+
+    /// Whether the two memories agree everywhere but in the frame, as far as seen.
+    pub fn memory_agrees(&self, setting: &Setting) -> bool {
+        self.equal.len() == setting.regions.len()
+    }
+
+    /// Number of columns of a side, machine or source, that no relation ties to a column of the other side
+    /// or to what was there at entry (Counter, section 3.9).
+    pub fn unrelated(&self) -> (usize, usize) {
+        let mut machine = 0;
+        let mut source = 0;
+        for (side, columns) in [(&self.wide, &self.columns.wide), (&self.narrow, &self.columns.narrow)] {
+            let mut related = vec![false; columns.len()];
+            for relation in side.cover.relations() {
+                if relation.defines.is_some() {
+                    for (number, coefficient) in relation.coefficients.iter().enumerate() {
+                        related[number] |= *coefficient != 0;
+                    }
+                }
+            }
+            for (column, related) in columns.iter().zip(related) {
+                machine += usize::from(column.is_machine() && !related);
+                source += usize::from(matches!(column.place, super::columns::Place::Value(_)) && !related);
+            }
+        }
+        (machine, source)
+    }
+
+    /// Sets up inequalities, of which all states seen so far satisfy each: with the constants given and with
+    /// the extremes that were seen.
+    pub fn propose_bounds(&mut self, arena: &mut Arena, table: &mut Table, constants: &BTreeSet<Bits>) {
+        self.bounds.clear();
+        let mut proposed: Vec<(CompareOp, bool, Operand, Operand)> = Vec::new();
+        for (side, columns, width_bits) in
+            [(&self.narrow, &self.columns.narrow, 32), (&self.wide, &self.columns.wide, 64)]
+        {
+            if side.cover.is_empty() {
+                continue;
+            }
+            let mut terms = Vec::new();
+            for (number, column) in columns.iter().enumerate() {
+                use super::columns::Place;
+                if !matches!(column.place, Place::Value(_) | Place::Register(_)) {
+                    continue;
+                }
+                terms.push(column);
+                let term = || Operand::Column(column.clone());
+                let mut limits: BTreeSet<Bits> =
+                    constants.iter().copied().filter(|bits| bits.width_bits() == width_bits).collect();
+                limits.insert(Bits::new(width_bits, 0));
+                limits.insert(Bits::new(width_bits, side.most[number]));
+                limits.insert(Bits::new(width_bits, side.least[number]));
+                limits.insert(Bits::new(width_bits, side.most_signed[number] as u128));
+                limits.insert(Bits::new(width_bits, side.least_signed[number] as u128));
+                for limit in limits {
+                    let constant = || Operand::Constant(limit);
+                    for relation in [CompareOp::Ult, CompareOp::Slt] {
+                        proposed.push((relation, true, term(), constant()));
+                        proposed.push((relation, true, constant(), term()));
+                    }
+                }
+            }
+            // Pairs only of values of the source: those of the machine follow by affine relations.
+            for left in terms.iter().filter(|column| !column.is_machine()) {
+                for right in terms.iter().filter(|column| !column.is_machine() && column.place != left.place)
+                {
+                    let (left, right) =
+                        (|| Operand::Column((*left).clone()), || Operand::Column((*right).clone()));
+                    proposed.push((CompareOp::Slt, false, left(), right()));
+                    proposed.push((CompareOp::Slt, true, left(), right()));
+                }
+            }
+        }
+        for (relation, or_equal, left, right) in proposed {
+            let bound = Bound::new(arena, table, relation, or_equal, left, right);
+            if let Some(bound) = bound
+                && self.states.iter().all(|state| bound.code.bits(state)[0].is_set())
+                && self.within_extremes(&bound)
+            {
+                self.bounds.push(bound);
+            }
+        }
+    }
+
+    /// Whether states that were not kept satisfy a bound with a constant, too.
+    fn within_extremes(&self, bound: &Bound) -> bool {
+        let (column, constant, below) = match (&bound.left, &bound.right) {
+            (Operand::Column(column), Operand::Constant(constant)) => (column, constant, true),
+            (Operand::Constant(constant), Operand::Column(column)) => (column, constant, false),
+            _ => return true,
+        };
+        for (side, columns) in [(&self.narrow, &self.columns.narrow), (&self.wide, &self.columns.wide)] {
+            if let Some(number) = columns.iter().position(|known| known == column) {
+                return match (bound.relation, below) {
+                    (CompareOp::Slt, true) => side.most_signed[number] <= constant.signed(),
+                    (CompareOp::Slt, false) => constant.signed() <= side.least_signed[number],
+                    (_, true) => side.most[number] <= constant.value(),
+                    (_, false) => constant.value() <= side.least[number],
+                };
+            }
+        }
+        true
+    }
+
+    /// The invariant, as a list of which all hold. Nothing if no state was seen: then it is false.
+    pub fn invariants(&self, arena: &mut Arena) -> Option<Vec<Invariant>> {
+        if self.wide.cover.is_empty() {
+            return None;
+        }
+        let mut found = Vec::new();
+        for (side, columns, wide) in
+            [(&self.wide, &self.columns.wide, true), (&self.narrow, &self.columns.narrow, false)]
+        {
+            for relation in side.cover.relations() {
+                let condition = zero(arena, side.cover.width_bits(), &relation, columns);
+                found.push(Invariant::Zero { relation, wide, condition });
+            }
+        }
+        found.extend(self.bounds.iter().cloned().map(Invariant::Bound));
+        found.extend(self.equal.iter().map(|(region, ..)| Invariant::Equal(region.clone())));
+        Some(found)
+    }
+
+    /// Gives up an invariant that may hold but could not be shown.
+    pub fn give_up(&mut self, invariant: &Invariant) {
+        match invariant {
+            Invariant::Zero { relation, wide, .. } => {
+                let side = if *wide { &mut self.wide } else { &mut self.narrow };
+                side.cover.give_up(relation);
+            }
+            Invariant::Bound(bound) => self.bounds.retain(|other| other.condition != bound.condition),
+            Invariant::Equal(region) => self.equal.retain(|(other, ..)| other != region),
+        }
+    }
+}
+
+impl Side {
+    fn new(arena: &mut Arena, table: &mut Table, width_bits: u32, columns: &[Column]) -> Side {
+        let order: Vec<usize> = (0..columns.len()).collect();
+        let values: Vec<ExprId> = columns.iter().map(|column| column.value).collect();
+        Side {
+            cover: Cover::new(width_bits, &order),
+            code: Code::new(arena, table, &values),
+            least: vec![u128::MAX; columns.len()],
+            most: vec![0; columns.len()],
+            least_signed: vec![i128::MAX; columns.len()],
+            most_signed: vec![i128::MIN; columns.len()],
+        }
+    }
+
+    fn add(&mut self, state: &State) -> bool {
+        let bits = self.code.bits(state);
+        for (number, bits) in bits.iter().enumerate() {
+            self.least[number] = self.least[number].min(bits.value());
+            self.most[number] = self.most[number].max(bits.value());
+            self.least_signed[number] = self.least_signed[number].min(bits.signed());
+            self.most_signed[number] = self.most_signed[number].max(bits.signed());
+        }
+        let point: Vec<u128> = bits.iter().map(|bits| bits.value()).collect();
+        self.cover.add(&point)
+    }
+}
+
+impl Bound {
+    fn new(
+        arena: &mut Arena,
+        table: &mut Table,
+        relation: CompareOp,
+        or_equal: bool,
+        left: Operand,
+        right: Operand,
+    ) -> Option<Bound> {
+        let mut value = |operand: &Operand| match operand {
+            Operand::Constant(bits) => arena.constant(*bits),
+            Operand::Column(column) => column.value,
+        };
+        let (low, high) = (value(&left), value(&right));
+        let condition = if or_equal {
+            let greater = arena.compare(relation, high, low);
+            arena.not(greater)
+        } else {
+            arena.compare(relation, low, high)
+        };
+        let trivial = |operand: &Operand, end: [u128; 2]| match operand {
+            Operand::Constant(bits) => end.iter().any(|end| bits.value() == end & mask(bits.width_bits())),
+            Operand::Column(_) => false,
+        };
+        // Below the largest, above the least: these say nothing.
+        let width_bits = arena.width_bits(low);
+        let (least, most) = match relation {
+            CompareOp::Slt => (1 << (width_bits - 1), mask(width_bits - 1)),
+            _ => (0, mask(width_bits)),
+        };
+        if or_equal && (trivial(&left, [least; 2]) || trivial(&right, [most; 2])) {
+            return None;
+        }
+        let code = Code::new(arena, table, &[condition]);
+        Some(Bound { condition, relation, or_equal, left, right, code })
+    }
+}
+
+/// The bit that is set where a relation holds.
+fn zero(arena: &mut Arena, width_bits: u32, relation: &Relation, columns: &[Column]) -> ExprId {
+    let sum = sum(arena, width_bits, relation, columns, None);
+    let zero = arena.constant(Bits::new(width_bits, 0));
+    arena.compare(CompareOp::Eq, sum, zero)
+}
+
+/// The sum of a relation, without one of its columns.
+fn sum(
+    arena: &mut Arena,
+    width_bits: u32,
+    relation: &Relation,
+    columns: &[Column],
+    without: Option<usize>,
+) -> ExprId {
+    let terms: Vec<(u128, ExprId)> = relation
+        .coefficients
+        .iter()
+        .zip(columns)
+        .enumerate()
+        .filter(|(number, (coefficient, _))| **coefficient != 0 && Some(*number) != without)
+        .map(|(_, (coefficient, column))| (*coefficient, column.value))
+        .collect();
+    arena.sum(Bits::new(width_bits, relation.constant), &terms)
+}
+
+/// The column that a relation defines, and its value by the others.
+pub fn definition<'a>(
+    arena: &mut Arena,
+    relation: &Relation,
+    wide: bool,
+    columns: &'a Columns,
+) -> Option<(&'a Column, ExprId)> {
+    let number = relation.defines?;
+    let (columns, width_bits) = if wide { (&columns.wide, 64) } else { (&columns.narrow, 32) };
+    let rest = sum(arena, width_bits, relation, columns, Some(number));
+    let value = arena.sum(Bits::new(width_bits, 0), &[(mask(width_bits), rest)]);
+    Some((&columns[number], value))
+}

@@ -1,0 +1,296 @@
+//! One edge of the product: what both programs do along it, and what may be used to show something about it.
+//!
+//! Questions are settled by rewriting with the invariant of the edge's start, then by lemmas that rewriting
+//! can use (no overflow in an index, a branch that goes one way), each shown by the solver first, and what is
+//! left goes to the solver.
+
+use super::assumed::{Assumed, equal, spread_extension};
+use super::flow::Path;
+use super::node::{Invariant, Node};
+use super::problem::Setting;
+use super::walk::{Values, Walk, Walker, and, implies};
+use crate::bits::Bits;
+use crate::expr::decompose::memory_equality;
+use crate::expr::normal::Normaliser;
+use crate::expr::substitute::Substitution;
+use crate::expr::{Arena, Assignment, ExprId, Node as Expr, evaluate};
+use crate::graph::PointId;
+use crate::region::Region;
+use crate::run::code::{Code, is_unknown};
+use crate::run::state::{State, Table};
+use crate::smt::{Answer, Reason, SmtError, Solver};
+
+/// Everything that questions are asked with.
+pub struct Context<'a> {
+    /// All expressions.
+    pub arena: &'a mut Arena,
+    /// The solver.
+    pub solver: &'a mut Solver,
+    /// The normaliser.
+    pub normaliser: Normaliser,
+    /// Both programs.
+    pub setting: &'a Setting,
+    /// Places of variables in concrete states.
+    pub table: Table,
+    /// What the memory model promises.
+    pub facts: Vec<ExprId>,
+    /// Tells walks apart.
+    pub walks: u32,
+}
+
+/// Paths that both programs take together, as the search knows them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The path of the machine.
+    pub machine: Path,
+    /// The anchors that the source passes; empty if it stays. Between two anchors it takes any path.
+    pub source: Vec<PointId>,
+}
+
+/// How something was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// By rewriting alone.
+    Rewriting,
+    /// By the solver, after rewriting.
+    Solver,
+}
+
+/// What came of trying to show something.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// It holds.
+    Holds(Shown),
+    /// It does not hold where the model says.
+    Fails(Assignment),
+    /// Nobody knows.
+    Open(Reason),
+}
+
+/// One edge with all that may be used on it.
+pub struct Triple {
+    /// What the machine does.
+    pub machine: Walk,
+    /// What the source does.
+    pub source: Walk,
+    /// The invariant at the start.
+    pub assumed: Assumed,
+    /// Bits that are set at the start if the machine takes its path, facts of the model included.
+    pub given: Vec<ExprId>,
+    /// Bits that are set if the source does nothing undefined on its paths.
+    pub defined: Vec<ExprId>,
+}
+
+impl Context<'_> {
+    /// Runs both sides of an edge from a node.
+    pub fn triple(&mut self, node: &Node, step: &Step) -> Option<Triple> {
+        let assumed = Assumed::new(self.arena, &mut self.normaliser, self.setting, node)?;
+        self.walks += 2;
+        let (setting, arena) = (self.setting, &mut *self.arena);
+        let name = self.walks.to_string();
+        let mut walker = Walker::new(&setting.problem.machine, &setting.machine_anchors, &format!("m{name}"));
+        let start = walker.start(arena);
+        let machine = walker.path(arena, start, &step.machine);
+        let mut walker = Walker::new(&setting.problem.source, &setting.source_anchors, &format!("s{name}"));
+        let mut source = walker.start(arena);
+        let mut from = node.source;
+        for to in &step.source {
+            source = walker.hop(arena, source, from, *to);
+            from = *to;
+        }
+        let mut given = assumed.bits.clone();
+        given.extend(&self.facts);
+        given.push(machine.condition);
+        let defined = source
+            .assumptions
+            .iter()
+            .map(|assumption| implies(arena, assumption.when, assumption.what.condition))
+            .collect();
+        Some(Triple { machine, source, assumed, given, defined })
+    }
+
+    /// Whether bits that are `given` imply another; all in terms of the state at the node.
+    pub fn implied(
+        &mut self,
+        name: &str,
+        assumed: &mut Assumed,
+        given: &[ExprId],
+        goal: ExprId,
+    ) -> Result<Outcome, SmtError> {
+        let goal = assumed.rewrite(self.arena, &mut self.normaliser, goal);
+        if self.arena.as_constant(goal).is_some_and(|bits| bits.is_set()) {
+            self.solver.statistics.normaliser += 1;
+            return Ok(Outcome::Holds(Shown::Rewriting));
+        }
+        let mut asserted = self.rewritten(assumed, given);
+        asserted.push(self.arena.not(goal));
+        asserted.sort_unstable();
+        asserted.dedup();
+        Ok(match self.solver.ask(self.arena, name, &asserted)? {
+            Answer::Unsat => Outcome::Holds(Shown::Solver),
+            Answer::Sat(model) => Outcome::Fails(model),
+            Answer::Unknown(reason) => Outcome::Open(reason),
+        })
+    }
+
+    fn rewritten(&mut self, assumed: &mut Assumed, bits: &[ExprId]) -> Vec<ExprId> {
+        let mut rewritten = Vec::new();
+        for bit in bits {
+            let form = assumed.rewrite(self.arena, &mut self.normaliser, *bit);
+            if !self.arena.as_constant(form).is_some_and(|bits| bits.is_set()) {
+                rewritten.push(form);
+            }
+        }
+        rewritten
+    }
+
+    /// A goal under what is given, and, if that does not suffice, under what a defined source gives, too.
+    pub fn implied_if_defined(
+        &mut self,
+        name: &str,
+        triple: &mut Triple,
+        given: &[ExprId],
+        goal: ExprId,
+    ) -> Result<(Outcome, bool), SmtError> {
+        let first = self.implied(name, &mut triple.assumed, given, goal)?;
+        if matches!(first, Outcome::Holds(_)) || triple.defined.is_empty() {
+            return Ok((first, false));
+        }
+        let given: Vec<ExprId> = given.iter().chain(&triple.defined).copied().collect();
+        Ok((self.implied(name, &mut triple.assumed, &given, goal)?, true))
+    }
+
+    /// Lets rewriting use what the solver shows about the terms of some expressions: extensions of sums that do
+    /// not overflow, and conditions that are the same in all the states. Says whether it found any.
+    pub fn add_lemmas(
+        &mut self,
+        name: &str,
+        triple: &mut Triple,
+        given: &[ExprId],
+        roots: &[ExprId],
+        states: &[&State],
+    ) -> Result<bool, SmtError> {
+        let roots: Vec<ExprId> = roots
+            .iter()
+            .map(|root| triple.assumed.rewrite(self.arena, &mut self.normaliser, *root))
+            .collect();
+        let mut candidates = Vec::new();
+        for id in self.arena.reachable(&roots) {
+            if let Some(spread) = spread_extension(self.arena, id) {
+                candidates.push((id, spread));
+            } else if let Expr::Choice { condition, .. } = *self.arena.node(id) {
+                candidates.extend(self.constant_condition(condition, states));
+            }
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        let mut shown = Vec::new();
+        let given: Vec<ExprId> = given.iter().chain(&triple.defined).copied().collect();
+        let hypotheses = self.rewritten(&mut triple.assumed, &given);
+        // All at once; a model tells which ones are wrong.
+        for round in 0..24 {
+            if candidates.is_empty() {
+                break;
+            }
+            let goals: Vec<ExprId> =
+                candidates.iter().map(|(left, right)| equal(self.arena, *left, *right)).collect();
+            let all = and(self.arena, &goals);
+            let mut asserted = hypotheses.clone();
+            asserted.push(self.arena.not(all));
+            match self.solver.ask(self.arena, &format!("{name} lemmas {round}"), &asserted)? {
+                Answer::Unsat => {
+                    shown = candidates;
+                    break;
+                }
+                Answer::Sat(model) => {
+                    let before = candidates.len();
+                    let mut goals = goals.into_iter();
+                    candidates.retain(|_| {
+                        goals.next().is_some_and(|goal| evaluate(self.arena, goal, &model).bits().is_set())
+                    });
+                    if candidates.len() == before {
+                        break;
+                    }
+                }
+                Answer::Unknown(_) => break,
+            }
+        }
+        let found = !shown.is_empty();
+        for (term, value) in shown {
+            let value = triple.assumed.rewrite(self.arena, &mut self.normaliser, value);
+            triple.assumed.replace(self.arena, term, value);
+        }
+        Ok(found)
+    }
+
+    /// A condition that has one value in all states, and that value.
+    fn constant_condition(&mut self, condition: ExprId, states: &[&State]) -> Option<(ExprId, ExprId)> {
+        if states.is_empty() || self.arena.as_constant(condition).is_some() {
+            return None;
+        }
+        if self.arena.reachable(&[condition]).into_iter().any(|part| is_unknown(self.arena, part)) {
+            return None;
+        }
+        let code = Code::new(self.arena, &mut self.table, &[condition]);
+        let first = code.bits(states[0])[0];
+        let same = states.iter().all(|state| code.bits(state)[0] == first);
+        same.then(|| (condition, self.arena.constant(first)))
+    }
+
+    /// An invariant of the edge's end, in terms of the start, as bits of which all must be set.
+    pub fn after(&mut self, triple: &mut Triple, invariant: &Invariant) -> Goal {
+        match invariant {
+            Invariant::Zero { condition, .. } => Goal::Bits(vec![self.after_both(triple, *condition)]),
+            Invariant::Bound(bound) => Goal::Bits(vec![self.after_both(triple, bound.condition)]),
+            Invariant::Equal(region) => self.equal_after(triple, region),
+        }
+    }
+
+    fn after_both(&mut self, triple: &Triple, condition: ExprId) -> ExprId {
+        substituted(self.arena, &[&triple.machine.values, &triple.source.values], condition)
+    }
+
+    /// Equality of a region after the edge, taken apart where that is possible.
+    fn equal_after(&mut self, triple: &mut Triple, region: &Region) -> Goal {
+        let (source, machine) = self.setting.memories(self.arena, region);
+        let value = |values: &Values, variable: ExprId| values.get(&variable).copied().unwrap_or(variable);
+        let source = value(&triple.source.values, source);
+        let machine = value(&triple.machine.values, machine);
+        let left = triple.assumed.rewrite(self.arena, &mut self.normaliser, source);
+        let right = triple.assumed.rewrite(self.arena, &mut self.normaliser, machine);
+        match memory_equality(self.arena, &mut self.normaliser, left, right) {
+            Some(pairs) => {
+                Goal::Bits(pairs.into_iter().map(|(left, right)| equal(self.arena, left, right)).collect())
+            }
+            None => Goal::Anywhere(anywhere(self.arena, source, machine)),
+        }
+    }
+}
+
+/// What has to be shown for an invariant.
+#[derive(Debug, Clone)]
+pub enum Goal {
+    /// All of these bits.
+    Bits(Vec<ExprId>),
+    /// That the memories have the same byte at an address of which nothing is known.
+    Anywhere(ExprId),
+}
+
+/// The bit that is set if two memories have the same byte at some address that nothing else speaks of.
+pub fn anywhere(arena: &mut Arena, left: ExprId, right: ExprId) -> ExprId {
+    let address = arena.variable("anywhere", crate::expr::Sort::Bits(64));
+    let (left, right) = (arena.load(left, address, 1), arena.load(right, address, 1));
+    equal(arena, left, right)
+}
+
+/// A condition in terms of the state before.
+pub fn substituted(arena: &mut Arena, values: &[&Values], condition: ExprId) -> ExprId {
+    let replaced =
+        values.iter().flat_map(|values| values.iter().map(|(variable, value)| (*variable, *value)));
+    Substitution::new(replaced).apply(arena, condition)
+}
+
+/// The bit 1.
+pub fn always(arena: &mut Arena) -> ExprId {
+    arena.constant(Bits::bit(true))
+}
