@@ -38,7 +38,8 @@ impl Origins {
             origins.at_start.insert(entry.label.clone(), Kept::new());
         }
         // Origins only grow, towards Any: this ends.
-        while function.blocks.iter().map(|block| origins.pass(block)).filter(|changed| *changed).count() > 0 {}
+        while function.blocks.iter().map(|block| origins.pass(block)).filter(|changed| *changed).count() > 0 {
+        }
         origins
     }
 
