@@ -10,7 +10,7 @@
 
 use crate::domain::Requirement;
 use crate::expr::ExprId;
-use crate::region::Access;
+use crate::region::{Access, Region};
 use metaloc_proof::AssumptionKind;
 
 /// Number of a point in its graph.
@@ -88,6 +88,11 @@ impl Graph {
     /// The edges that leave a point.
     pub fn leaving(&self, point: PointId) -> impl Iterator<Item = &Edge> {
         self.edges.iter().filter(move |edge| edge.from == point)
+    }
+
+    /// Whether a pointer that could not be followed makes all memory but the frame one region.
+    pub fn needs_merging(&self) -> bool {
+        self.edges.iter().flat_map(|edge| &edge.accesses).any(|access| access.region == Region::Rest)
     }
 
     /// The number of a point.

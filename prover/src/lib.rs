@@ -4,6 +4,7 @@
 //! - [`expr`]: hash-consed expressions, their evaluation and their normal form;
 //! - [`domain`]: what semantics may do with words, concrete and symbolic;
 //! - [`x86`]: the table of instructions, judged by the processor in `cpu`;
+//! - [`ir`]: unoptimised LLVM IR, read from its text; [`source`] makes a transition graph of a function;
 //! - [`object_file`]: functions of an ELF object; [`lift`] makes a transition [`graph`] of one, with memory by
 //!   [`region`].
 
@@ -12,12 +13,14 @@ pub mod bits;
 pub mod domain;
 pub mod expr;
 pub mod graph;
+pub mod ir;
 pub mod lift;
 pub mod object_file;
 pub mod product;
 pub mod region;
 pub mod run;
 pub mod smt;
+pub mod source;
 pub mod x86;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -14,6 +14,26 @@ pub enum Region {
     Rest,
 }
 
+/// How memory outside of the frame is cut into regions. Both programs of a proof have the same cut, or their
+/// memories could not be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partition {
+    /// One region for each global, one for the rest.
+    ByGlobal,
+    /// One region: some pointer may point to anything.
+    Merged,
+}
+
+impl Partition {
+    /// The region of this cut that a region of the finest cut lies in.
+    pub fn coarsen(self, region: Region) -> Region {
+        match (self, region) {
+            (Partition::Merged, Region::Global(_)) => Region::Rest,
+            (_, region) => region,
+        }
+    }
+}
+
 /// One access to memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
@@ -42,6 +62,9 @@ impl Region {
         arena.variable(&self.variable_name(), Sort::Memory(64))
     }
 }
+
+/// What names of variables of the source begin with, where the machine has one of the same name.
+pub const SOURCE_PREFIX: &str = "source.";
 
 /// What names of variables for addresses of symbols begin with.
 pub const ADDRESS_PREFIX: &str = "address.";

@@ -26,6 +26,11 @@ pub trait Layout {
     fn constant(&self, _arena: &mut Arena, _address: ExprId, _bytes: u32) -> Option<Bits> {
         None
     }
+
+    /// The variable that stands for a region's contents.
+    fn memory(&self, arena: &mut Arena, region: &Region) -> ExprId {
+        region.variable(arena)
+    }
 }
 
 /// All memory is one region.
@@ -91,8 +96,8 @@ impl<'a> Symbolic<'a> {
         let region = self.layout.region(&mut inner.arena, address);
         inner.collected.accesses.push(Access { region: region.clone(), address, bytes, write });
         let arena = &mut inner.arena;
-        let memory =
-            *inner.collected.memories.entry(region.clone()).or_insert_with(|| region.variable(arena));
+        let start = || self.layout.memory(arena, &region);
+        let memory = *inner.collected.memories.entry(region.clone()).or_insert_with(start);
         (region, memory)
     }
 }

@@ -18,7 +18,7 @@ use crate::domain::Layout;
 use crate::expr::{Arena, ExprId};
 use crate::graph::{Edge, Graph, Point, PointId};
 use crate::object_file::FunctionCode;
-use crate::region::Region;
+use crate::region::{Partition, Region};
 use crate::x86::Stop;
 use blocks::Block;
 use origin::Origins;
@@ -47,13 +47,17 @@ fn unsupported(what: impl Into<String>, pc: u64) -> LiftError {
 
 /// The graph of a function, its expressions in `arena`.
 pub fn lift(arena: &mut Arena, function: &FunctionCode) -> Result<Graph, LiftError> {
+    let graph = lift_by(arena, function, Partition::ByGlobal)?;
+    // A pointer that could not be followed may point to any global: then all but the frame is one region.
+    if graph.needs_merging() { lift_by(arena, function, Partition::Merged) } else { Ok(graph) }
+}
+
+/// The same with a given cut of memory. The finest one is right only if the graph does not
+/// [need merging](Graph::needs_merging).
+pub fn lift_by(arena: &mut Arena, function: &FunctionCode, partition: Partition) -> Result<Graph, LiftError> {
     let blocks = blocks::find(function)?;
     let origins = Origins::infer(arena, &blocks, function)?;
-    let mut edges = run_all(arena, &blocks, function, &origins, false)?;
-    // A pointer that could not be followed may point to any global: then all but the frame is one region.
-    if edges.iter().flat_map(|edge| &edge.accesses).any(|access| access.region == Region::Rest) {
-        edges = run_all(arena, &blocks, function, &origins, true)?;
-    }
+    let edges = run_all(arena, &blocks, function, &origins, partition)?;
     let mut points: Vec<Point> = blocks.iter().map(|block| Point::Pc(block.start())).collect();
     points.push(Point::Exit);
     Ok(Graph { points, edges })
@@ -64,16 +68,12 @@ struct BlockLayout<'a> {
     origins: &'a Origins,
     function: &'a FunctionCode,
     block: usize,
-    /// Whether all but the frame is one region.
-    merged: bool,
+    partition: Partition,
 }
 
 impl Layout for BlockLayout<'_> {
     fn region(&self, arena: &mut Arena, address: ExprId) -> Region {
-        match self.origins.region(arena, self.block, address) {
-            Region::Global(_) if self.merged => Region::Rest,
-            region => region,
-        }
+        self.partition.coarsen(self.origins.region(arena, self.block, address))
     }
 
     fn constant(&self, arena: &mut Arena, address: ExprId, bytes: u32) -> Option<Bits> {
@@ -89,14 +89,14 @@ fn run_all(
     blocks: &[Block],
     function: &FunctionCode,
     origins: &Origins,
-    merged: bool,
+    partition: Partition,
 ) -> Result<Vec<Edge>, LiftError> {
     let point =
         |pc: u64| blocks.iter().position(|block| block.start() == pc).map(|number| PointId(number as u32));
     let exit = PointId(blocks.len() as u32);
     let mut edges = Vec::new();
     for (number, block) in blocks.iter().enumerate() {
-        let layout = BlockLayout { origins, function, block: number, merged };
+        let layout = BlockLayout { origins, function, block: number, partition };
         let ran = run::block(arena, block, function, &layout)?;
         for (guard, target) in ran.ways {
             let to = match target {

@@ -1,0 +1,444 @@
+//! A function of the IR as a transition graph.
+
+use super::bindings::{self, PointFacts};
+use super::origin::{Origin, Origins};
+use super::segment::{self, Segment, handed_on, phis, segments};
+use super::step::Run;
+use super::{LowerError, SourceFunction, SourceParameter};
+use crate::domain::{Domain, Layout, Symbolic};
+use crate::expr::{Arena, ExprId, Sort};
+use crate::graph::{Call, Edge, Graph, Point, PointId};
+use crate::ir::{Block, Function, Instruction, Module, Operation, Type, Value};
+use crate::region::{Partition, Region, SOURCE_PREFIX};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// Name of the variable that takes the returned value.
+pub const RETURN_VALUE: &str = "source.return";
+/// Name of the variable that is the address of the first local in memory.
+pub const FRAME: &str = "source.frame";
+
+/// What is known of a function while its segments run.
+pub(super) struct Context<'a> {
+    pub(super) module: &'a Module,
+    pub(super) origins: &'a Origins,
+    layout: &'a SourceLayout,
+    /// Distances of locals in memory from the start of the frame.
+    frame: HashMap<&'a str, u64>,
+    types: HashMap<&'a str, &'a Type>,
+}
+
+/// Gives each access the region that was chosen for it just before.
+struct SourceLayout {
+    partition: Partition,
+    next: RefCell<Region>,
+}
+
+impl Layout for SourceLayout {
+    fn region(&self, _: &mut Arena, _: ExprId) -> Region {
+        self.partition.coarsen(self.next.borrow().clone())
+    }
+
+    fn memory(&self, arena: &mut Arena, region: &Region) -> ExprId {
+        memory_variable(arena, region)
+    }
+}
+
+/// The variable that stands for a region's contents in the source.
+pub fn memory_variable(arena: &mut Arena, region: &Region) -> ExprId {
+    arena.variable(&format!("{SOURCE_PREFIX}{}", region.variable_name()), Sort::Memory(64))
+}
+
+impl Context<'_> {
+    pub(super) fn pointer_bits(&self) -> u32 {
+        self.module.layout.pointer_bits
+    }
+
+    pub(super) fn width_bits(&self, of: &Type) -> Result<u32, String> {
+        match of {
+            Type::Int(width_bits) => Ok(*width_bits),
+            Type::Pointer => Ok(self.pointer_bits()),
+            other => Err(format!("value of type {other}")),
+        }
+    }
+
+    /// The address of a local in memory, if a value is that.
+    pub(super) fn frame_address(&self, domain: &Symbolic, name: &str) -> Option<ExprId> {
+        let offset = self.frame.get(name)?;
+        let start = domain.variable(FRAME, self.pointer_bits());
+        Some(domain.add(start, domain.constant(self.pointer_bits(), u128::from(*offset))))
+    }
+
+    /// LLVM's verifier promises that a value is used with its type; text from elsewhere may break that.
+    pub(super) fn check_type(&self, name: &str, of: &Type) -> Result<(), String> {
+        if self.types.get(name) == Some(&of) { Ok(()) } else { Err(format!("%{name} as {of}")) }
+    }
+
+    pub(super) fn is_local_in_memory(&self, name: &str) -> bool {
+        self.frame.contains_key(name)
+    }
+
+    /// Says where the next access goes.
+    pub(super) fn select_region(&self, pointer: &Value) {
+        *self.layout.next.borrow_mut() = match self.origins.of(pointer) {
+            Origin::In(region) => region,
+            Origin::Any => Region::Rest,
+        };
+    }
+}
+
+/// The graph with a given cut of memory.
+pub(super) fn lower(
+    arena: &mut Arena,
+    module: &Module,
+    function: &Function,
+    partition: Partition,
+) -> Result<SourceFunction, LowerError> {
+    let refuse = |what: String| LowerError::new(module, function, None, what);
+    if let Some(reason) = &function.refused {
+        return Err(refuse(reason.clone()));
+    }
+    if module.layout.pointer_bits != 64 {
+        return Err(refuse(format!("{}-bit addresses", module.layout.pointer_bits)));
+    }
+    check_shape(module, function)?;
+    let origins = Origins::infer(function);
+    if let Some(instruction) = origins.escape(function) {
+        return Err(LowerError::new(module, function, Some(instruction), "kept address of a local".into()));
+    }
+    let layout = SourceLayout { partition, next: RefCell::new(Region::Rest) };
+    let frame = frame(module, function)?;
+    let context = Context { module, origins: &origins, layout: &layout, frame, types: types(function) };
+    let segments = segments(function);
+    let facts = bindings::infer(module, function, &segments);
+    let handed_on: HashSet<&str> = handed_on(&segments).into_iter().chain(facts.values()).collect();
+    let graph = graph(arena, &context, function, &segments, &handed_on)?;
+    finish(arena, &context, function, graph, facts)
+}
+
+fn types(function: &Function) -> HashMap<&str, &Type> {
+    let instructions = function.blocks.iter().flat_map(|block| &block.instructions);
+    let results = instructions.filter_map(|instruction| {
+        Some((instruction.result.as_deref()?, instruction.operation.result_type()?))
+    });
+    let parameters = function.parameters.iter().map(|parameter| (parameter.name.as_str(), &parameter.of));
+    parameters.chain(results).collect()
+}
+
+/// Every block ends with a way out and has none before.
+fn check_shape(module: &Module, function: &Function) -> Result<(), LowerError> {
+    for block in &function.blocks {
+        let mut instructions = block.instructions.iter();
+        let last = instructions.next_back();
+        let broken = |instruction: Option<&Instruction>| {
+            let what = match instruction.map(|instruction| &instruction.operation) {
+                Some(Operation::Unsupported(what)) => what.clone(),
+                _ => format!("shape of block {}", block.label),
+            };
+            LowerError::new(module, function, instruction, what)
+        };
+        if !last.is_some_and(|last| last.operation.ends_block()) {
+            return Err(broken(last));
+        }
+        if let Some(early) = instructions.find(|instruction| instruction.operation.ends_block()) {
+            return Err(broken(Some(early)));
+        }
+        let missing = |label: &&str| !function.blocks.iter().any(|block| block.label == **label);
+        if last.is_some_and(|last| last.operation.targets().iter().any(missing)) {
+            return Err(broken(last));
+        }
+    }
+    if function.blocks.is_empty() {
+        return Err(LowerError::new(module, function, None, "function without blocks".into()));
+    }
+    Ok(())
+}
+
+/// Locals in memory, one after the other: the source does nothing that depends on where they are.
+fn frame<'a>(module: &Module, function: &'a Function) -> Result<HashMap<&'a str, u64>, LowerError> {
+    let (mut found, mut end) = (HashMap::new(), 0u64);
+    for (number, block) in function.blocks.iter().enumerate() {
+        for instruction in &block.instructions {
+            let Operation::Alloca { of, align_bytes } = &instruction.operation else { continue };
+            let refuse = |what: &str| LowerError::new(module, function, Some(instruction), what.to_owned());
+            if number > 0 {
+                return Err(refuse("local made on the way"));
+            }
+            let size = module.layout.size_bytes(of).ok_or_else(|| refuse("local of unknown size"))?;
+            let start = end.checked_next_multiple_of((*align_bytes).max(1));
+            let name = instruction.result.as_deref().ok_or_else(|| refuse("local without a name"))?;
+            let start = start.filter(|start| *start < 1 << 40).ok_or_else(|| refuse("local of that size"))?;
+            end = start.checked_add(size).ok_or_else(|| refuse("local of that size"))?;
+            found.insert(name, start);
+        }
+    }
+    Ok(found)
+}
+
+fn graph(
+    arena: &mut Arena,
+    context: &Context,
+    function: &Function,
+    segments: &[Segment],
+    handed_on: &HashSet<&str>,
+) -> Result<Graph, LowerError> {
+    let mut points: Vec<Point> = segments.iter().map(Segment::point).collect();
+    points.push(Point::Exit);
+    let mut edges = Vec::new();
+    for (number, segment) in segments.iter().enumerate() {
+        let mut ran = run(arena, context, function, segment, handed_on)?;
+        if let Some(call) = &ran.call {
+            havoc(arena, context, segments, &mut ran.assignments, call, &segment.point());
+        }
+        for way in ran.ways {
+            let to = points.iter().position(|point| *point == way.to).unwrap_or(points.len() - 1);
+            edges.push(Edge {
+                from: PointId(number as u32),
+                to: PointId(to as u32),
+                guard: way.guard,
+                assignments: ran.assignments.iter().copied().chain(way.assignments).collect(),
+                requirements: Vec::new(),
+                accesses: ran.accesses.clone(),
+                assumptions: ran.assumptions.clone(),
+                call: ran.call.clone(),
+            });
+        }
+    }
+    Ok(Graph { points, edges })
+}
+
+/// A way out of a segment.
+struct Way {
+    guard: ExprId,
+    to: Point,
+    /// Phi nodes of the block that it leads to.
+    assignments: Vec<(ExprId, ExprId)>,
+}
+
+struct Ran {
+    assignments: Vec<(ExprId, ExprId)>,
+    accesses: Vec<crate::region::Access>,
+    assumptions: Vec<crate::graph::Assumption>,
+    call: Option<Call>,
+    ways: Vec<Way>,
+}
+
+fn run(
+    arena: &mut Arena,
+    context: &Context,
+    function: &Function,
+    segment: &Segment,
+    handed_on: &HashSet<&str>,
+) -> Result<Ran, LowerError> {
+    let prefix = format!("{SOURCE_PREFIX}{}.{}.", segment.block.label, segment.start);
+    let domain = Symbolic::new(std::mem::take(arena), &prefix, context.layout);
+    let mut state =
+        Run { context, domain: &domain, local: HashMap::new(), assumptions: Vec::new(), at: segment.point() };
+    let outcome = run_in(&mut state, function, segment, handed_on);
+    let assumptions = std::mem::take(&mut state.assumptions);
+    drop(state);
+    let (returned, collected) = domain.into_parts();
+    *arena = returned;
+    let (mut assignments, call, ways) = outcome
+        .map_err(|(instruction, what)| LowerError::new(context.module, function, instruction, what))?;
+    for (region, memory) in collected.memories {
+        let variable = memory_variable(arena, &region);
+        if variable != memory {
+            assignments.push((variable, memory));
+        }
+    }
+    Ok(Ran { assignments, accesses: collected.accesses, assumptions, call, ways })
+}
+
+type Outcome = (Vec<(ExprId, ExprId)>, Option<Call>, Vec<Way>);
+
+fn run_in<'a>(
+    state: &mut Run<'a, '_, '_>,
+    function: &'a Function,
+    segment: &Segment<'a>,
+    handed_on: &HashSet<&str>,
+) -> Result<Outcome, (Option<&'a Instruction>, String)> {
+    let domain = state.domain;
+    let mut assignments = Vec::new();
+    let (mut call, mut ways) = (None, None);
+    for (number, instruction) in segment.instructions.iter().enumerate() {
+        let refused = |what: String| (Some(instruction), what);
+        state.at = segment::point(&segment.block.label, segment.start + number);
+        if segment::is_event(&instruction.operation) {
+            let (event, result) = event(state, instruction).map_err(refused)?;
+            call = Some(event);
+            assignments.extend(result);
+        } else if instruction.operation.ends_block() {
+            let (found, returned) = ways_out(state, function, segment, instruction).map_err(refused)?;
+            ways = Some(found);
+            assignments.extend(returned);
+        } else {
+            let value = state.operation(&instruction.operation).map_err(refused)?;
+            if let (Some(name), Some(value)) = (&instruction.result, value) {
+                state.local.insert(name, value);
+                if handed_on.contains(name.as_str()) {
+                    let variable = domain.variable(&format!("%{name}"), domain.width_bits(value));
+                    assignments.push((variable, value));
+                }
+            }
+        }
+    }
+    let ways = ways.unwrap_or_else(|| {
+        let next = segment::point(&segment.block.label, segment.start + segment.instructions.len());
+        vec![Way { guard: domain.bit(true), to: next, assignments: Vec::new() }]
+    });
+    debug_assert!(
+        segment.is_cut() || segment.instructions.last().is_some_and(|last| last.operation.ends_block())
+    );
+    Ok((assignments, call, ways))
+}
+
+/// A call that others can see, and the fresh value of its result.
+fn event(state: &Run, instruction: &Instruction) -> Result<(Call, Option<(ExprId, ExprId)>), String> {
+    let Operation::Call { returns, callee, arguments } = &instruction.operation else {
+        return Err("no call".into());
+    };
+    let values = arguments.iter().map(|argument| state.value(&argument.value, &argument.of));
+    let call = Call { callee: callee.clone(), arguments: values.collect::<Result<_, _>>()? };
+    let Some(name) = &instruction.result else { return Ok((call, None)) };
+    let width_bits = state.context.width_bits(returns)?;
+    let variable = state.domain.variable(&format!("%{name}"), width_bits);
+    let fresh = state.domain.variable(&format!("{SOURCE_PREFIX}call.{callee}.%{name}"), width_bits);
+    Ok((call, Some((variable, fresh))))
+}
+
+/// After a call, all memory but the frame is what the callee left.
+fn havoc(
+    arena: &mut Arena,
+    context: &Context,
+    segments: &[Segment],
+    assignments: &mut Vec<(ExprId, ExprId)>,
+    call: &Call,
+    at: &Point,
+) {
+    let mut regions = BTreeSet::from([context.layout.partition.coarsen(Region::Rest)]);
+    for instruction in segments.iter().flat_map(|segment| segment.instructions) {
+        for value in instruction.operation.values() {
+            if let Origin::In(region @ Region::Global(_)) = context.origins.of(value) {
+                regions.insert(context.layout.partition.coarsen(region));
+            }
+        }
+    }
+    let Point::Ir { block, instruction } = at else { return };
+    for region in regions {
+        let variable = memory_variable(arena, &region);
+        let name =
+            format!("{SOURCE_PREFIX}call.{}.{block}.{instruction}.{}", call.callee, region.variable_name());
+        assignments.push((variable, arena.variable(&name, Sort::Memory(64))));
+    }
+}
+
+type WaysOut = (Vec<Way>, Option<(ExprId, ExprId)>);
+
+/// Where control goes; targets that are the same are one way, as a step is known by its ends.
+fn ways_out(
+    state: &Run,
+    function: &Function,
+    segment: &Segment,
+    instruction: &Instruction,
+) -> Result<WaysOut, String> {
+    let domain = state.domain;
+    let always = domain.bit(true);
+    let mut guards: BTreeMap<&str, ExprId> = BTreeMap::new();
+    let mut order: Vec<&str> = Vec::new();
+    let mut add = |target, guard| match guards.get(target).copied() {
+        Some(other) => {
+            guards.insert(target, domain.or(other, guard));
+        }
+        None => {
+            order.push(target);
+            guards.insert(target, guard);
+        }
+    };
+    match &instruction.operation {
+        Operation::Jump(target) => add(target, always),
+        Operation::Branch { condition, then, otherwise } => {
+            let condition = state.value(condition, &Type::Int(1))?;
+            add(then, condition);
+            add(otherwise, domain.not(condition));
+        }
+        Operation::Switch { on, default, cases } => {
+            let value = state.value(&on.value, &on.of)?;
+            let mut none = always;
+            for (case, target) in cases {
+                let fits = domain.equals(value, domain.constant(case.width_bits(), case.value()));
+                add(target, fits);
+                none = domain.and(none, domain.not(fits));
+            }
+            add(default, none);
+        }
+        Operation::Return(value) => {
+            let returned = match value {
+                None => None,
+                Some(value) => {
+                    let value = state.value(&value.value, &value.of)?;
+                    Some((domain.variable(RETURN_VALUE, domain.width_bits(value)), value))
+                }
+            };
+            return Ok((vec![Way { guard: always, to: Point::Exit, assignments: Vec::new() }], returned));
+        }
+        // Undefined if reached: no way on.
+        Operation::Unreachable => {}
+        other => return Err(format!("{other:?} at the end of a block")),
+    }
+    let ways = order.into_iter().map(|target| {
+        let block = function.blocks.iter().find(|block| block.label == target).ok_or("a lost block")?;
+        let assignments = phi_values(state, segment, block)?;
+        Ok(Way { guard: guards[target], to: segment::point(target, phis(block)), assignments })
+    });
+    Ok((ways.collect::<Result<_, String>>()?, None))
+}
+
+/// What the phi nodes of a block get from where control comes from.
+fn phi_values(state: &Run, from: &Segment, to: &Block) -> Result<Vec<(ExprId, ExprId)>, String> {
+    let mut found = Vec::new();
+    for instruction in &to.instructions[..phis(to)] {
+        let (Operation::Phi { of, incoming }, Some(name)) = (&instruction.operation, &instruction.result)
+        else {
+            return Err("a phi node without a name".into());
+        };
+        let value = incoming.iter().find(|(_, label)| *label == from.block.label);
+        let (value, _) = value.ok_or_else(|| format!("phi %{name} without {}", from.block.label))?;
+        let value = state.value(value, of)?;
+        found.push((state.domain.variable(&format!("%{name}"), state.domain.width_bits(value)), value));
+    }
+    Ok(found)
+}
+
+fn finish(
+    arena: &mut Arena,
+    context: &Context,
+    function: &Function,
+    graph: Graph,
+    facts: PointFacts,
+) -> Result<SourceFunction, LowerError> {
+    let refuse = |what: String| LowerError::new(context.module, function, None, what);
+    let mut parameters = Vec::new();
+    for parameter in &function.parameters {
+        let width_bits = context.width_bits(&parameter.of).map_err(refuse)?;
+        let variable = arena.variable(&format!("%{}", parameter.name), Sort::Bits(width_bits));
+        parameters.push(SourceParameter { variable, width_bits, extension: parameter.extension });
+    }
+    let returns_bits = match &function.returns {
+        Type::Void => None,
+        of => Some(context.width_bits(of).map_err(refuse)?),
+    };
+    let named: BTreeSet<&str> = function
+        .blocks
+        .iter()
+        .flat_map(|block| &block.instructions)
+        .flat_map(|instruction| instruction.operation.values())
+        .filter_map(|value| match value {
+            Value::Global(global) | Value::Offset { global, .. } => Some(global.as_str()),
+            _ => None,
+        })
+        .collect();
+    let globals = named.into_iter().filter_map(|symbol| context.module.global(symbol)).cloned().collect();
+    let (variables, points) = facts.resolve(arena, context);
+    Ok(SourceFunction { graph, parameters, returns_bits, variables, points, globals })
+}

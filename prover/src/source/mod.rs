@@ -1,0 +1,95 @@
+//! The source side: a function of unoptimised IR as a transition graph.
+//!
+//! - [`origin`]: which object each pointer points into, and so which region an access goes to;
+//! - [`segment`]: the straight pieces that become edges;
+//! - [`step`]: what an instruction means; [`lower`]: segments as edges;
+//! - [`bindings`]: what the variables of the source are at each point.
+//!
+//! Names of the graph's variables: an IR value is `%name` as LLVM prints it (parameters too), memory is
+//! `source.memory.global.X`, `source.memory.stack`, `source.memory.rest`, the returned value is
+//! [`RETURN_VALUE`], the address of a global is `address.X` as on the machine's side. Locals in memory lie at
+//! constant distances from [`FRAME`]. A value that is used only where it is computed is no variable.
+
+mod bindings;
+mod lower;
+mod origin;
+mod segment;
+mod step;
+
+pub use bindings::{Bound, PointInfo};
+pub use lower::{FRAME, RETURN_VALUE, memory_variable};
+
+use crate::expr::{Arena, ExprId};
+use crate::graph::Graph;
+use crate::ir::{Extension, Function, Global, Instruction, Module, SourceVariable};
+use crate::region::Partition;
+
+/// A function of the source.
+#[derive(Debug, Clone)]
+pub struct SourceFunction {
+    /// Its graph.
+    pub graph: Graph,
+    /// Parameters in order.
+    pub parameters: Vec<SourceParameter>,
+    /// Width of the returned value; nothing for void.
+    pub returns_bits: Option<u32>,
+    /// Variables of the source that are bound somewhere.
+    pub variables: Vec<SourceVariable>,
+    /// What is known at each point, in the order of the graph's points.
+    pub points: Vec<PointInfo>,
+    /// Globals that the function names.
+    pub globals: Vec<Global>,
+}
+
+/// A parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceParameter {
+    /// The variable that holds it.
+    pub variable: ExprId,
+    /// Its width.
+    pub width_bits: u32,
+    /// What a caller puts above it in its register.
+    pub extension: Extension,
+}
+
+/// Something in the function that has no meaning here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unsupported: {what} at {place}")]
+pub struct LowerError {
+    /// What.
+    pub what: String,
+    /// FILE:LINE, or the function where the IR has no line.
+    pub place: String,
+}
+
+impl LowerError {
+    fn new(module: &Module, function: &Function, at: Option<&Instruction>, what: String) -> LowerError {
+        let location = at.and_then(|at| at.location).and_then(|number| module.metadata.location(number));
+        let place = match location {
+            Some(location) => format!("{}:{}", location.file, location.line),
+            None => format!("{}:{}", module.file, function.name),
+        };
+        LowerError { what, place }
+    }
+}
+
+/// The graph of a function, its expressions in `arena`.
+pub fn lower(arena: &mut Arena, module: &Module, function: &Function) -> Result<SourceFunction, LowerError> {
+    let source = lower_by(arena, module, function, Partition::ByGlobal)?;
+    if source.graph.needs_merging() {
+        lower_by(arena, module, function, Partition::Merged)
+    } else {
+        Ok(source)
+    }
+}
+
+/// The same with a given cut of memory. The finest one is right only if the graph does not
+/// [need merging](Graph::needs_merging).
+pub fn lower_by(
+    arena: &mut Arena,
+    module: &Module,
+    function: &Function,
+    partition: Partition,
+) -> Result<SourceFunction, LowerError> {
+    lower::lower(arena, module, function, partition)
+}
