@@ -32,6 +32,19 @@ pub struct Assumed {
 }
 
 impl Assumed {
+    /// Nothing.
+    pub fn nothing() -> Assumed {
+        Assumed {
+            bits: Vec::new(),
+            memories: Vec::new(),
+            definitions: Vec::new(),
+            slots: Vec::new(),
+            variables: Substitution::default(),
+            terms: BTreeMap::new(),
+            rewritten: Substitution::default(),
+        }
+    }
+
     /// What a node's invariant gives. `None` if nothing was seen at the node.
     pub fn new(
         arena: &mut Arena,

@@ -47,6 +47,11 @@ pub struct Column {
 }
 
 impl Column {
+    /// Whether no program changes it.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.place, Place::Entry(_) | Place::EntryReturn | Place::Address(_))
+    }
+
     /// Whether it is a part of the machine's state.
     pub fn is_machine(&self) -> bool {
         matches!(self.place, Place::Register(_) | Place::Word { .. } | Place::Slot(_))

@@ -7,7 +7,10 @@
 pub mod assumed;
 pub mod columns;
 pub mod flow;
+mod infer;
 pub mod node;
 pub mod problem;
+pub mod replay;
+pub mod search;
 pub mod triple;
 pub mod walk;

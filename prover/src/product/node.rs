@@ -2,7 +2,7 @@
 //! grammar that all of it satisfies (Counter, section 3.4). Every further state weakens the invariant or
 //! leaves it.
 
-use super::columns::{Column, Columns};
+use super::columns::{Column, Columns, Place};
 use super::problem::Setting;
 use crate::affine::{Cover, Relation};
 use crate::bits::{Bits, mask};
@@ -127,6 +127,11 @@ impl Node {
         weaker
     }
 
+    /// Keeps a state to be run on.
+    pub fn keep(&mut self, state: &State) {
+        self.states.push(state.clone());
+    }
+
     /// Whether the two memories agree everywhere but in the frame, as far as seen.
     pub fn memory_agrees(&self, setting: &Setting) -> bool {
         self.equal.len() == setting.regions.len()
@@ -148,7 +153,7 @@ impl Node {
             }
             for (column, related) in columns.iter().zip(related) {
                 machine += usize::from(column.is_machine() && !related);
-                source += usize::from(matches!(column.place, super::columns::Place::Value(_)) && !related);
+                source += usize::from(matches!(column.place, Place::Value(_)) && !related);
             }
         }
         (machine, source)
@@ -166,9 +171,12 @@ impl Node {
                 continue;
             }
             let mut terms = Vec::new();
+            // What is defined by others has their bounds.
+            let defined: BTreeSet<usize> =
+                side.cover.relations().iter().filter_map(|relation| relation.defines).collect();
             for (number, column) in columns.iter().enumerate() {
-                use super::columns::Place;
-                if !matches!(column.place, Place::Value(_) | Place::Register(_)) {
+                let bounded = matches!(column.place, Place::Value(_) | Place::Register(_));
+                if !bounded || defined.contains(&number) {
                     continue;
                 }
                 terms.push(column);
@@ -236,10 +244,21 @@ impl Node {
             return None;
         }
         let mut found = Vec::new();
+        let known = self.known_registers();
         for (side, columns, wide) in
             [(&self.wide, &self.columns.wide, true), (&self.narrow, &self.columns.narrow, false)]
         {
             for relation in side.cover.relations() {
+                // What is said of things that never change is known from the start or a coincidence.
+                let mut named = relation.coefficients.iter().zip(columns).filter(|(factor, _)| **factor != 0);
+                if named.all(|(_, column)| column.is_fixed() || is_half(column, &known)) {
+                    continue;
+                }
+                if let Some(number) = relation.defines
+                    && is_half(&columns[number], &known)
+                {
+                    continue;
+                }
                 let condition = zero(arena, side.cover.width_bits(), &relation, columns);
                 found.push(Invariant::Zero { relation, wide, condition });
             }
@@ -247,6 +266,43 @@ impl Node {
         found.extend(self.bounds.iter().cloned().map(Invariant::Bound));
         found.extend(self.equal.iter().map(|(region, ..)| Invariant::Equal(region.clone())));
         Some(found)
+    }
+
+    /// Registers that a relation among 64-bit columns defines: what their halves are follows.
+    fn known_registers(&self) -> BTreeSet<String> {
+        let relations = self.wide.cover.relations();
+        let defined = relations.iter().filter_map(|relation| relation.defines);
+        let name = |number: usize| match &self.columns.wide[number].place {
+            Place::Register(name) => Some(name.clone()),
+            _ => None,
+        };
+        defined.filter_map(name).collect()
+    }
+
+    /// The invariant as text, for people who work on the search.
+    pub fn describe(&self, arena: &mut Arena) -> String {
+        let mut text = format!("({:?}, {:?}) {} states\n", self.source, self.machine, self.states.len());
+        for invariant in self.invariants(arena).into_iter().flatten() {
+            let line = match invariant {
+                Invariant::Zero { relation, wide, .. } => {
+                    let (columns, width_bits) =
+                        if wide { (&self.columns.wide, 64) } else { (&self.columns.narrow, 32) };
+                    let terms = relation.coefficients.iter().zip(columns).filter(|(factor, _)| **factor != 0);
+                    let terms = terms.map(|(factor, column)| {
+                        format!("{}*{:?}", Bits::new(width_bits, *factor).signed(), column.place)
+                    });
+                    let terms: Vec<String> = terms.collect();
+                    let constant = Bits::new(width_bits, relation.constant).signed();
+                    format!("{} + {constant} = 0 ({width_bits})", terms.join(" + "))
+                }
+                Invariant::Bound(bound) => {
+                    format!("{:?} {:?} {} {:?}", bound.left, bound.relation, bound.or_equal, bound.right)
+                }
+                Invariant::Equal(region) => format!("equal {region:?}"),
+            };
+            text.push_str(&format!("    {line}\n"));
+        }
+        text
     }
 
     /// Gives up an invariant that may hold but could not be shown.
@@ -365,4 +421,9 @@ pub fn definition<'a>(
     let rest = sum(arena, width_bits, relation, columns, Some(number));
     let value = arena.sum(Bits::new(width_bits, 0), &[(mask(width_bits), rest)]);
     Some((&columns[number], value))
+}
+
+/// Whether a column is a half of one of the registers.
+fn is_half(column: &Column, known: &BTreeSet<String>) -> bool {
+    matches!(&column.place, Place::Word { register, .. } if known.contains(register))
 }

@@ -100,7 +100,12 @@ impl Setting {
             CALLEE_SAVED.iter().chain(&["rsp"]).map(|name| register(arena, name)).collect();
         machine_exit.push(arena.variable(RETURN_TARGET, Sort::Bits(64)));
         machine_exit.extend(problem.returned.map(|_| register(arena, "rax")));
-        let source_live = liveness(arena, &problem.source, problem.returned.as_slice());
+        let mut source_exit: Vec<ExprId> = problem.returned.into_iter().collect();
+        for region in &regions {
+            source_exit.push(arena.variable(&source_memory_name(region), Sort::Memory(64)));
+            machine_exit.push(region.variable(arena));
+        }
+        let source_live = liveness(arena, &problem.source, &source_exit);
         let machine_live = liveness(arena, &problem.machine, &machine_exit);
         Ok(Setting {
             source_anchors: Anchors::of(&problem.source),

@@ -19,6 +19,7 @@ use crate::region::Region;
 use crate::run::code::{Code, is_unknown};
 use crate::run::state::{State, Table};
 use crate::smt::{Answer, Reason, SmtError, Solver};
+use std::collections::HashSet;
 
 /// Everything that questions are asked with.
 pub struct Context<'a> {
@@ -122,15 +123,59 @@ impl Context<'_> {
             self.solver.statistics.normaliser += 1;
             return Ok(Outcome::Holds(Shown::Rewriting));
         }
-        let mut asserted = self.rewritten(assumed, given);
-        asserted.push(self.arena.not(goal));
-        asserted.sort_unstable();
-        asserted.dedup();
+        let given = self.rewritten(assumed, given);
+        let asserted = self.about(given, goal);
         Ok(match self.solver.ask(self.arena, name, &asserted)? {
             Answer::Unsat => Outcome::Holds(Shown::Solver),
             Answer::Sat(model) => Outcome::Fails(model),
             Answer::Unknown(reason) => Outcome::Open(reason),
         })
+    }
+
+    /// Whether an invariant of the entry follows from the calling convention.
+    pub fn at_entry(&mut self, number: usize, invariant: &Invariant) -> Result<Outcome, SmtError> {
+        let condition = match invariant {
+            Invariant::Zero { condition, .. } => *condition,
+            Invariant::Bound(bound) => bound.condition,
+            // Both programs begin in one memory.
+            Invariant::Equal(_) => return Ok(Outcome::Holds(Shown::Rewriting)),
+        };
+        let mut given = self.facts.clone();
+        for (left, right) in self.setting.precondition(self.arena) {
+            given.push(equal(self.arena, left, right));
+        }
+        let mut nothing = Assumed::nothing();
+        self.implied(&format!("entry {number}"), &mut nothing, &given, condition)
+    }
+
+    /// The negated goal with those bits that have to do with it, directly or through others. A model of these
+    /// can be completed by any state in which the rest holds.
+    fn about(&mut self, mut given: Vec<ExprId>, goal: ExprId) -> Vec<ExprId> {
+        given.sort_unstable();
+        given.dedup();
+        let variables = |arena: &Arena, id: ExprId| -> HashSet<ExprId> {
+            let parts = arena.reachable(&[id]).into_iter();
+            parts.filter(|part| matches!(arena.node(*part), Expr::Variable(_))).collect()
+        };
+        let mut known = variables(self.arena, goal);
+        let mut open: Vec<(ExprId, HashSet<ExprId>)> =
+            given.into_iter().map(|bit| (bit, variables(self.arena, bit))).collect();
+        let mut asserted = vec![self.arena.not(goal)];
+        loop {
+            let before = asserted.len();
+            open.retain(|(bit, variables)| {
+                // A bit without variables is 0: it contradicts everything.
+                let near = variables.is_empty() || !known.is_disjoint(variables);
+                if near {
+                    known.extend(variables);
+                    asserted.push(*bit);
+                }
+                !near
+            });
+            if asserted.len() == before {
+                return asserted;
+            }
+        }
     }
 
     fn rewritten(&mut self, assumed: &mut Assumed, bits: &[ExprId]) -> Vec<ExprId> {
@@ -195,8 +240,7 @@ impl Context<'_> {
             let goals: Vec<ExprId> =
                 candidates.iter().map(|(left, right)| equal(self.arena, *left, *right)).collect();
             let all = and(self.arena, &goals);
-            let mut asserted = hypotheses.clone();
-            asserted.push(self.arena.not(all));
+            let asserted = self.about(hypotheses.clone(), all);
             match self.solver.ask(self.arena, &format!("{name} lemmas {round}"), &asserted)? {
                 Answer::Unsat => {
                     shown = candidates;

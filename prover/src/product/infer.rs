@@ -1,0 +1,348 @@
+//! Inductive invariants: the strongest that the states seen so far satisfy are weakened, by counterexamples of
+//! the solver and by giving up what cannot be shown, until every edge keeps them (Counter, figure 5a).
+
+use super::flow;
+use super::node::Invariant;
+use super::replay::Followed;
+use super::search::{Edge, Failure, Product, Search, Wrong};
+use super::triple::{Context, Goal, Outcome, Step, Triple};
+use super::walk::and;
+use crate::bits::Bits;
+use crate::expr::{ExprId, Node as Expr, evaluate};
+use crate::run::state::State;
+use crate::smt::Limits;
+use std::collections::BTreeSet;
+
+/// Paths of the machine from one anchor to the next that are looked at one by one.
+pub const MOST_PATHS: usize = 64;
+
+/// States that complete a model.
+const LIKES: usize = 48;
+
+/// What checking an edge came to.
+enum Checked {
+    Holds,
+    Weaker,
+    Wrong(String),
+}
+
+impl Search<'_> {
+    /// Weakens until all edges keep the invariants; an edge that cannot is returned.
+    pub(super) fn infer(&mut self, product: &mut Product) -> Result<Result<(), Wrong>, Failure> {
+        let constants = self.constants();
+        // The entry has what the calling convention says, and that has no inequalities.
+        for node in product.nodes.iter_mut().skip(1) {
+            node.propose_bounds(self.context.arena, &mut self.context.table, &constants);
+        }
+        self.weaken_entry(product)?;
+        if std::env::var_os("METALOC_TRACE").is_some() {
+            for node in &product.nodes {
+                eprintln!("{}", node.describe(self.context.arena));
+            }
+        }
+        let mut open: Vec<usize> = (0..product.edges.len()).collect();
+        while let Some(number) = open.pop() {
+            self.check_time()?;
+            let edge = product.edges[number].clone();
+            match self.check(product, &edge)? {
+                Checked::Holds => {}
+                Checked::Weaker => {
+                    let leaving = product.edges.iter().enumerate().filter(|(_, other)| other.from == edge.to);
+                    let again: Vec<usize> = leaving.map(|(other, _)| other).chain([number]).collect();
+                    open.retain(|other| !again.contains(other));
+                    open.extend(again);
+                }
+                Checked::Wrong(reason) => return Ok(Err(Wrong { edge: Some(edge), reason })),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Gives up what the seeds happen to have in common and the calling convention does not promise.
+    fn weaken_entry(&mut self, product: &mut Product) -> Result<(), Failure> {
+        loop {
+            let Some(invariants) = product.nodes[0].invariants(self.context.arena) else { return Ok(()) };
+            let mut weaker = false;
+            for (number, invariant) in invariants.iter().enumerate() {
+                if !matches!(self.context.at_entry(number, invariant)?, Outcome::Holds(_)) {
+                    product.nodes[0].give_up(invariant);
+                    weaker = true;
+                    break;
+                }
+            }
+            if !weaker {
+                return Ok(());
+            }
+        }
+    }
+
+    fn check(&mut self, product: &mut Product, edge: &Edge) -> Result<Checked, Failure> {
+        let node = &product.nodes[edge.from];
+        let Some(mut triple) = self.context.triple(node, &edge.step) else {
+            return Ok(Checked::Wrong("an edge from where no state is known".into()));
+        };
+        let name = format!("edge {} to {}", edge.from, edge.to);
+        let (given, goal) = (triple.given.clone(), triple.source.condition);
+        match self.context.implied_if_defined(&format!("{name} correlation"), &mut triple, &given, goal)?.0 {
+            Outcome::Holds(_) => {}
+            Outcome::Fails(_) => {
+                return Ok(Checked::Wrong(format!("{name}: the source may take another path")));
+            }
+            Outcome::Open(reason) => return Ok(Checked::Wrong(format!("{name}: correlation: {reason}"))),
+        }
+        self.check_kept(product, edge, &mut triple, &name)
+    }
+
+    /// Whether the edge keeps the invariants of its end.
+    fn check_kept(
+        &mut self,
+        product: &mut Product,
+        edge: &Edge,
+        triple: &mut Triple,
+        name: &str,
+    ) -> Result<Checked, Failure> {
+        let given: Vec<ExprId> = triple.given.iter().copied().chain([triple.source.condition]).collect();
+        let taking = self.taking(product, edge);
+        if product.nodes[edge.to].states.len() < LIKES {
+            let never = self.context.arena.constant(Bits::bit(false));
+            let name = format!("{name} example");
+            if let Outcome::Fails(model) = self.context.implied(&name, &mut triple.assumed, &given, never)? {
+                self.take_in(product, edge, triple, &model);
+            }
+        }
+        let Some(invariants) = product.nodes[edge.to].invariants(self.context.arena) else {
+            return Ok(Checked::Wrong(format!("{name}: no state at its end is known")));
+        };
+        let goals = self.goals(triple, &given, &invariants, &taking, name)?;
+        let bits: Vec<ExprId> = goals.iter().flat_map(|(_, goal)| goal.iter().copied()).collect();
+        let all = and(self.context.arena, &bits);
+        match self.context.implied_if_defined(&format!("{name} kept"), triple, &given, all)?.0 {
+            Outcome::Holds(_) => return Ok(Checked::Holds),
+            Outcome::Fails(model) => {
+                self.effort.counterexamples += 1;
+                if self.take_in(product, edge, triple, &model) {
+                    return Ok(Checked::Weaker);
+                }
+                let mut given_up = Vec::new();
+                for (invariant, goal) in &goals {
+                    let mut holds = |bit: &ExprId| {
+                        let form =
+                            triple.assumed.rewrite(self.context.arena, &mut self.context.normaliser, *bit);
+                        evaluate(self.context.arena, form, &model).bits().is_set()
+                    };
+                    if !goal.iter().all(&mut holds) {
+                        given_up.push(*invariant);
+                    }
+                }
+                self.give_up(product, edge, &invariants, &given_up, name)
+            }
+            Outcome::Open(_) => {
+                let mut given_up = Vec::new();
+                let whole = self.context.solver.limits();
+                self.context.solver.set_limits(Limits { time: whole.time / 4, ..whole });
+                for (invariant, goal) in &goals {
+                    let goal = and(self.context.arena, goal);
+                    let name = format!("{name} kept {invariant}");
+                    let outcome = self.context.implied_if_defined(&name, triple, &given, goal)?.0;
+                    if !matches!(outcome, Outcome::Holds(_)) {
+                        given_up.push(*invariant);
+                    }
+                    self.check_time()?;
+                }
+                self.context.solver.set_limits(whole);
+                if given_up.is_empty() {
+                    return Ok(Checked::Holds);
+                }
+                self.give_up(product, edge, &invariants, &given_up, name)
+            }
+        }
+    }
+
+    /// Goals of invariants after the edge, with lemmas where rewriting alone leaves something.
+    pub(super) fn goals(
+        &mut self,
+        triple: &mut Triple,
+        given: &[ExprId],
+        invariants: &[Invariant],
+        taking: &[State],
+        name: &str,
+    ) -> Result<Vec<(usize, Vec<ExprId>)>, Failure> {
+        let context = &mut self.context;
+        let mut open = open_goals(context, triple, invariants);
+        if !open.is_empty() {
+            let mut roots: Vec<ExprId> = open.iter().flat_map(|(_, goal)| goal.iter().copied()).collect();
+            let regions: Vec<_> = context.setting.regions.iter().cloned().collect();
+            for region in regions {
+                let (source, machine) = context.setting.memories(context.arena, &region);
+                roots.extend(triple.source.values.get(&source));
+                roots.extend(triple.machine.values.get(&machine));
+            }
+            let states: Vec<&State> = taking.iter().collect();
+            for _ in 0..3 {
+                if !context.add_lemmas(name, triple, given, &roots, &states)? {
+                    break;
+                }
+            }
+            open = open_goals(context, triple, invariants);
+        }
+        Ok(open)
+    }
+
+    /// Adds what a counterexample becomes at the edge's end; says whether that changed anything.
+    fn take_in(
+        &mut self,
+        product: &mut Product,
+        edge: &Edge,
+        triple: &Triple,
+        model: &crate::expr::Assignment,
+    ) -> bool {
+        // One model, completed by many states: what the query did not speak of differs in each.
+        let likes: Vec<State> = product.nodes[edge.from].states.iter().take(LIKES).cloned().collect();
+        let before = (product.nodes[edge.from].source, product.nodes[edge.from].machine);
+        let mut weaker = false;
+        for like in likes {
+            let Context { arena, table, setting, .. } = &mut self.context;
+            let state = triple.assumed.state(arena, table, &like, model);
+            let followed = self.replay.follow(setting, before, &edge.step, &state);
+            if let Followed::Together(after) = followed
+                && product.nodes[edge.to].add(&after)
+            {
+                weaker = true;
+                self.propagate(product, edge.to, &after, 3);
+            }
+        }
+        weaker
+    }
+
+    fn give_up(
+        &mut self,
+        product: &mut Product,
+        edge: &Edge,
+        invariants: &[Invariant],
+        given_up: &[usize],
+        name: &str,
+    ) -> Result<Checked, Failure> {
+        if given_up.is_empty() {
+            return Ok(Checked::Wrong(format!("{name}: a counterexample that shows nothing")));
+        }
+        for number in given_up {
+            if let Invariant::Equal(region) = &invariants[*number] {
+                return Ok(Checked::Wrong(format!("{name}: memory of {region:?} may differ")));
+            }
+            product.nodes[edge.to].give_up(&invariants[*number]);
+        }
+        Ok(Checked::Weaker)
+    }
+
+    /// Known states that take an edge.
+    pub(super) fn taking(&self, product: &Product, edge: &Edge) -> Vec<State> {
+        let node = &product.nodes[edge.from];
+        let setting = self.context.setting;
+        let takes = |state: &&State| {
+            let followed = self.replay.follow(setting, (node.source, node.machine), &edge.step, state);
+            matches!(followed, Followed::Together(_))
+        };
+        node.states.iter().filter(takes).take(12).cloned().collect()
+    }
+
+    /// Asks for states that take paths without an edge. Says whether there is one.
+    pub(super) fn find_uncovered(&mut self, product: &mut Product) -> Result<bool, Failure> {
+        let setting = self.context.setting;
+        let mut found = false;
+        for number in 0..product.nodes.len() {
+            let node = &product.nodes[number];
+            if setting.machine_anchors.is_exit(node.machine) {
+                continue;
+            }
+            let graph = &setting.problem.machine;
+            let Some(paths) = flow::paths(graph, &setting.machine_anchors, node.machine, MOST_PATHS) else {
+                return Err(Failure::Open(format!(
+                    "more than {MOST_PATHS} paths between two machine points"
+                )));
+            };
+            for path in paths {
+                let known = product.edges.iter().any(|edge| edge.from == number && edge.step.machine == path);
+                if known {
+                    continue;
+                }
+                self.check_time()?;
+                let node = &product.nodes[number];
+                let step = Step { machine: path, source: Vec::new() };
+                let Some(mut triple) = self.context.triple(node, &step) else { continue };
+                let never = self.context.arena.constant(Bits::bit(false));
+                let given = triple.given.clone();
+                let name = format!("node {number} path {:?}", step.machine.edges);
+                match self.context.implied(&name, &mut triple.assumed, &given, never)? {
+                    Outcome::Holds(_) => {}
+                    Outcome::Open(reason) => return Err(Failure::Open(format!("{name}: {reason}"))),
+                    Outcome::Fails(model) => {
+                        self.effort.counterexamples += 1;
+                        let like = node.states.first().cloned();
+                        let Context { arena, table, .. } = &mut self.context;
+                        let Some(like) = like else { continue };
+                        let state = triple.assumed.state(arena, table, &like, &model);
+                        let mut after = state.clone();
+                        let taken =
+                            self.replay.machine_path(&setting.machine_anchors, node.machine, &mut after);
+                        if taken.as_ref() != Ok(&step.machine) {
+                            return Err(Failure::Open(format!(
+                                "{name}: a model that does not take the path"
+                            )));
+                        }
+                        product.nodes[number].add(&state);
+                        product.nodes[number].keep(&state);
+                        found = true;
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Constants that guards compare with, at 32 and 64 bits, and those one less and one more.
+    fn constants(&self) -> BTreeSet<Bits> {
+        let problem = &self.context.setting.problem;
+        let guards: Vec<ExprId> =
+            problem.source.edges.iter().chain(&problem.machine.edges).map(|edge| edge.guard).collect();
+        let arena = &*self.context.arena;
+        let mut found = BTreeSet::new();
+        for id in arena.reachable(&guards) {
+            if let Expr::Compare(_, left, right) = arena.node(id) {
+                for constant in [left, right].into_iter().filter_map(|side| arena.as_constant(*side)) {
+                    let one = Bits::new(constant.width_bits(), 1);
+                    found.extend([constant, constant.sub(one), constant.add(one)]);
+                }
+            }
+        }
+        found.retain(|bits| matches!(bits.width_bits(), 32 | 64));
+        found
+    }
+}
+
+/// Invariants, by number, of which rewriting leaves something to show.
+fn open_goals(
+    context: &mut Context,
+    triple: &mut Triple,
+    invariants: &[Invariant],
+) -> Vec<(usize, Vec<ExprId>)> {
+    let mut open = Vec::new();
+    for (number, invariant) in invariants.iter().enumerate() {
+        let bits = match context.after(triple, invariant) {
+            Goal::Bits(bits) => bits,
+            Goal::Anywhere(bit) => vec![bit],
+        };
+        let left: Vec<ExprId> = bits
+            .into_iter()
+            .filter(|bit| {
+                let form = triple.assumed.rewrite(context.arena, &mut context.normaliser, *bit);
+                !context.arena.as_constant(form).is_some_and(|bits| bits.is_set())
+            })
+            .collect();
+        if left.is_empty() {
+            context.solver.statistics.normaliser += 1;
+        } else {
+            open.push((number, left));
+        }
+    }
+    open
+}

@@ -1,0 +1,233 @@
+//! Running both programs side by side on concrete states.
+
+use super::flow::{Anchors, Path};
+use super::problem::{CALLEE_SAVED, Setting, entry_variable, register};
+use super::triple::Step;
+use crate::expr::Arena;
+use crate::graph::PointId;
+use crate::region::{Region, address_name};
+use crate::run::memory::mixed;
+use crate::run::state::{State, Table};
+use crate::run::{Runner, Step as Ran};
+use std::collections::BTreeSet;
+
+/// Both programs, ready to run.
+#[derive(Debug)]
+pub struct Replay {
+    source: Runner,
+    machine: Runner,
+    /// Places of the memories that must agree, source first.
+    pub(super) memories: Vec<(usize, usize)>,
+}
+
+/// What became of a state along an edge of the product.
+#[derive(Debug, Clone)]
+pub enum Followed {
+    /// Both took their paths.
+    Together(State),
+    /// The machine took another path.
+    MachineElsewhere,
+    /// The machine took its path, the source another.
+    SourceElsewhere,
+    /// The source does something undefined.
+    Undefined,
+    /// The machine stops with a fault.
+    Fault,
+}
+
+impl Replay {
+    /// Both programs, their variables in the table.
+    pub fn new(arena: &mut Arena, setting: &Setting, table: &mut Table) -> Replay {
+        let source = Runner::new(arena, &setting.problem.source, table);
+        let machine = Runner::new(arena, &setting.problem.machine, table);
+        // All that any state may be asked for has a place before the first state is made.
+        let mut memories = Vec::new();
+        for region in &setting.regions {
+            let (left, right) = setting.memories(arena, region);
+            memories.push((table.memory(arena, left), table.memory(arena, right)));
+        }
+        let frame = Region::Stack.variable(arena);
+        table.memory(arena, frame);
+        for (left, right) in setting.precondition(arena) {
+            for id in arena.reachable(&[left, right]) {
+                if matches!(arena.node(id), crate::expr::Node::Variable(_))
+                    && matches!(arena.sort(id), crate::expr::Sort::Bits(_))
+                {
+                    table.bits(arena, id);
+                }
+            }
+        }
+        for global in &setting.problem.globals {
+            let address = arena.variable(&address_name(&global.symbol), crate::expr::Sort::Bits(64));
+            table.bits(arena, address);
+        }
+        Replay { source, machine, memories }
+    }
+
+    /// The machine from an anchor to the next: the path, if it gets there.
+    pub fn machine_path(&self, anchors: &Anchors, from: PointId, state: &mut State) -> Result<Path, Ran> {
+        let mut path = Path { edges: Vec::new(), to: from };
+        loop {
+            match self.machine.step(path.to, state) {
+                Ran::Taken { edge, to } => {
+                    path.edges.push(edge);
+                    path.to = to;
+                    if anchors.contains(to) {
+                        return Ok(path);
+                    }
+                }
+                stopped => return Err(stopped),
+            }
+        }
+    }
+
+    /// The source from an anchor to the next.
+    pub fn source_hop(&self, anchors: &Anchors, from: PointId, state: &mut State) -> Result<PointId, Ran> {
+        let mut at = from;
+        loop {
+            match self.source.step(at, state) {
+                Ran::Taken { to, .. } => {
+                    at = to;
+                    if anchors.contains(at) {
+                        return Ok(at);
+                    }
+                }
+                stopped => return Err(stopped),
+            }
+        }
+    }
+
+    /// Both along an edge of the product.
+    pub fn follow(
+        &self,
+        setting: &Setting,
+        from: (PointId, PointId),
+        step: &Step,
+        state: &State,
+    ) -> Followed {
+        let mut state = state.clone();
+        match self.machine_path(&setting.machine_anchors, from.1, &mut state) {
+            Ok(path) if path == step.machine => {}
+            Ok(_) | Err(Ran::End) => return Followed::MachineElsewhere,
+            Err(_) => return Followed::Fault,
+        }
+        let mut at = from.0;
+        for next in &step.source {
+            match self.source_hop(&setting.source_anchors, at, &mut state) {
+                Ok(to) if to == *next => at = to,
+                Ok(_) | Err(Ran::End) => return Followed::SourceElsewhere,
+                Err(_) => return Followed::Undefined,
+            }
+        }
+        Followed::Together(state)
+    }
+
+    /// Offsets of eight-byte slots of the frame that the machine touches in a run from the entry.
+    pub fn slots(
+        &self,
+        arena: &mut Arena,
+        setting: &Setting,
+        table: &mut Table,
+        state: &State,
+        steps: usize,
+    ) -> BTreeSet<i64> {
+        let stack = entry_variable(arena, "rsp");
+        let start = state.bits[table.bits(arena, stack)] as u64;
+        let mut found = BTreeSet::new();
+        let codes: Vec<_> = setting
+            .problem
+            .machine
+            .edges
+            .iter()
+            .map(|edge| {
+                let frame = edge.accesses.iter().filter(|access| access.region == Region::Stack);
+                let addresses: Vec<_> = frame.map(|access| access.address).collect();
+                crate::run::code::Code::new(arena, table, &addresses)
+            })
+            .collect();
+        let (mut state, mut at) = (state.clone(), PointId(0));
+        for _ in 0..steps {
+            let before = state.clone();
+            let Ran::Taken { edge, to } = self.machine.step(at, &mut state) else { break };
+            for address in codes[edge].bits(&before) {
+                let offset = (address.value() as u64).wrapping_sub(start) as i64;
+                if offset % 8 == 0 && (-4096..0).contains(&offset) {
+                    found.insert(offset);
+                }
+            }
+            at = to;
+        }
+        found
+    }
+}
+
+/// A state in which both programs may begin: as the calling convention and the memory model want it, the
+/// rest made up from a seed.
+pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed: u64) -> State {
+    let mut state = table.made_up(seed);
+    let mut random = mixed(seed ^ 0x5eed);
+    let mut draw = |below: u64| {
+        random = mixed(random);
+        random % below
+    };
+    for global in &setting.problem.globals {
+        let address = arena.variable(&address_name(&global.symbol), crate::expr::Sort::Bits(64));
+        let limit = (1u64 << setting.problem.address_bits) - global.size_bytes - (1 << 20);
+        let align = global.align_bytes.max(1);
+        state.bits[table.bits(arena, address)] =
+            u128::from(((1 << 20) + draw(limit - (1 << 20))) / align * align);
+    }
+    let stack = entry_variable(arena, "rsp");
+    state.bits[table.bits(arena, stack)] = u128::from(((1 << 40) + draw(1 << 45)) / 16 * 16 + 8);
+    for name in CALLEE_SAVED.iter().chain(&["rsp"]) {
+        let (now, then) = (register(arena, name), entry_variable(arena, name));
+        state.bits[table.bits(arena, now)] = state.bits[table.bits(arena, then)];
+    }
+    for parameter in setting.problem.parameters.clone() {
+        let place = table.bits(arena, parameter);
+        match arena.width_bits(parameter) {
+            // A pointer, most likely.
+            64 => state.bits[place] = u128::from((1 << 33) + draw(1 << 40)) & !0xf,
+            // Loop bounds and strides are small.
+            width_bits if seed % 4 != 3 => {
+                let small = draw(70) as i64 - 3;
+                state.bits[place] = small as u128 & crate::bits::mask(width_bits);
+            }
+            _ => {}
+        }
+    }
+    for (left, right) in setting.precondition(arena) {
+        pass(arena, table, &mut state, left, right);
+    }
+    for region in &setting.regions {
+        let (source, machine) = setting.memories(arena, region);
+        let (source, machine) = (table.memory(arena, source), table.memory(arena, machine));
+        state.memories[machine] = state.memories[source].clone();
+    }
+    state
+}
+
+/// Makes the place on the left hold the variable on the right.
+fn pass(
+    arena: &mut Arena,
+    table: &mut Table,
+    state: &mut State,
+    left: crate::expr::ExprId,
+    right: crate::expr::ExprId,
+) {
+    use crate::expr::Node;
+    let value = state.bits[table.bits(arena, right)];
+    match *arena.node(left) {
+        Node::Variable(_) => state.bits[table.bits(arena, left)] = value,
+        Node::Extract { width_bits, of, .. } => {
+            let place = table.bits(arena, of);
+            state.bits[place] = state.bits[place] & !crate::bits::mask(width_bits) | value;
+        }
+        Node::Load { memory, address, bytes } => {
+            let address = crate::run::code::Code::new(arena, table, &[address]).bits(state)[0].value();
+            let place = table.memory(arena, memory);
+            state.memories[place].store(address as u64, value, bytes);
+        }
+        _ => {}
+    }
+}
