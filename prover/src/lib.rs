@@ -15,6 +15,7 @@ pub mod expr;
 pub mod graph;
 pub mod ir;
 pub mod lift;
+pub mod native;
 pub mod object_file;
 pub mod region;
 pub mod run;
