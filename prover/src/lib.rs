@@ -17,6 +17,7 @@ pub mod ir;
 pub mod lift;
 pub mod native;
 pub mod object_file;
+pub mod pair;
 pub mod region;
 pub mod run;
 pub mod smt;
