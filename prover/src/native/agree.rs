@@ -1,0 +1,236 @@
+//! A graph run on the inputs that the compiled function was run on, and what differs afterwards.
+
+use super::{Input, Native, NativeError, Output, Placed};
+use crate::bits::Bits;
+use crate::expr::{Arena, ExprId, Sort};
+use crate::graph::{Graph, Point, PointId};
+use crate::region::{Region, address_name};
+use crate::run::code::Code;
+use crate::run::state::{State, Table};
+use crate::run::{Runner, Step};
+use crate::source::{FRAME, RETURN_VALUE, SourceFunction, memory_variable};
+use metaloc_proof::AssumptionKind;
+
+/// Which program a graph is.
+#[derive(Debug, Clone, Copy)]
+pub enum Side<'a> {
+    /// IR.
+    Source(&'a SourceFunction),
+    /// Machine code.
+    Machine(&'a Graph),
+}
+
+/// How a run of a graph ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ran {
+    /// It returned and left the same behind as the compiled function.
+    Same,
+    /// It returned, and something differs.
+    Different(Difference),
+    /// The source does something undefined on this input: it says nothing about the compiled function.
+    Undefined(AssumptionKind),
+    /// The machine faults, which the compiled function did not.
+    Fault(Point),
+    /// It got to a point that no edge leaves.
+    Stuck(Point),
+    /// It did not end within the limit.
+    Endless,
+}
+
+/// The first difference found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// The returned value.
+    Returned {
+        /// Of the graph.
+        graph: u64,
+        /// Of the compiled function.
+        native: u64,
+    },
+    /// A byte of a global.
+    Byte {
+        /// The global.
+        symbol: String,
+        /// Offset in it.
+        offset: usize,
+        /// Of the graph.
+        graph: u8,
+        /// Of the compiled function.
+        native: u8,
+    },
+}
+
+/// Address of the first constant that the source has for itself.
+const CONSTANTS: u64 = 0x7ffe_0000_0000;
+/// Address of the frame; far from all globals, which a linker puts low.
+const STACK: u64 = 0x7fff_0000_0000;
+
+/// Runs a graph on inputs, for at most `limit` steps each, and compares with the compiled function, which is
+/// asked only about inputs on which the graph returned.
+pub fn judge(
+    arena: &mut Arena,
+    side: Side,
+    returns_bits: Option<u32>,
+    native: &Native,
+    inputs: &[Input],
+    limit: usize,
+) -> Result<Vec<Ran>, NativeError> {
+    let prepared = Prepared::new(arena, side, native.globals(), returns_bits);
+    let ran: Vec<Result<State, Ran>> = inputs.iter().map(|input| prepared.run(input, limit)).collect();
+    let returned = inputs.iter().zip(&ran).filter(|(_, ran)| ran.is_ok()).map(|(input, _)| input.clone());
+    let mut outputs = native.run(&returned.collect::<Vec<_>>())?.into_iter();
+    let compared = ran.into_iter().map(|ran| match ran {
+        Ok(state) => match outputs.next().and_then(|output| prepared.difference(&state, &output)) {
+            None => Ran::Same,
+            Some(difference) => Ran::Different(difference),
+        },
+        Err(ran) => ran,
+    });
+    Ok(compared.collect())
+}
+
+/// A graph with the places of what is set before a run and compared after it.
+struct Prepared<'a> {
+    graph: &'a Graph,
+    runner: Runner,
+    table: Table,
+    globals: &'a [Placed],
+    /// The memory that holds each global.
+    memories: Vec<usize>,
+    /// Fixed values: addresses and the frame.
+    fixed: Vec<(usize, u64)>,
+    /// Memories that hold constants, with addresses and bytes.
+    constants: Vec<(usize, u64, &'a [u8])>,
+    arguments: Vec<(usize, u32)>,
+    returned: Option<Code>,
+}
+
+const ARGUMENT_REGISTERS: [&str; super::ARGUMENTS] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+
+impl<'a> Prepared<'a> {
+    fn new(arena: &mut Arena, side: Side<'a>, globals: &'a [Placed], returns_bits: Option<u32>) -> Self {
+        let graph = match side {
+            Side::Source(source) => &source.graph,
+            Side::Machine(graph) => graph,
+        };
+        let mut table = Table::default();
+        let runner = Runner::new(arena, graph, &mut table);
+        let memory = |arena: &mut Arena, region: &Region| match side {
+            Side::Source(_) => memory_variable(arena, region),
+            Side::Machine(_) => region.variable(arena),
+        };
+        let merged = graph.needs_merging();
+        let mut memories = Vec::new();
+        let mut fixed = Vec::new();
+        for placed in globals {
+            let symbol = &placed.global.symbol;
+            let region = if merged { Region::Rest } else { Region::Global(symbol.clone()) };
+            let variable = memory(arena, &region);
+            memories.push(table.memory(arena, variable));
+            let address = arena.variable(&address_name(symbol), Sort::Bits(64));
+            fixed.push((table.bits(arena, address), placed.address));
+        }
+        let mut constants = Vec::new();
+        if let Side::Source(source) = side {
+            let mut next = CONSTANTS;
+            for global in &source.globals {
+                let Some(bytes) = &global.constant else { continue };
+                let region = if merged { Region::Rest } else { Region::Global(global.symbol.clone()) };
+                let variable = memory(arena, &region);
+                let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
+                fixed.push((table.bits(arena, address), next));
+                constants.push((table.memory(arena, variable), next, bytes.as_slice()));
+                next += (bytes.len() as u64).next_multiple_of(4096);
+            }
+        }
+        let stack =
+            arena.variable(if matches!(side, Side::Source(_)) { FRAME } else { "rsp" }, Sort::Bits(64));
+        // A caller's call leaves the stack pointer 8 below a multiple of 16.
+        fixed.push((table.bits(arena, stack), STACK - 8));
+        let arguments = match side {
+            Side::Source(source) => source
+                .parameters
+                .iter()
+                .map(|parameter| (table.bits(arena, parameter.variable), parameter.width_bits))
+                .collect(),
+            Side::Machine(_) => ARGUMENT_REGISTERS
+                .iter()
+                .map(|name| {
+                    let variable = arena.variable(name, Sort::Bits(64));
+                    (table.bits(arena, variable), 64)
+                })
+                .collect(),
+        };
+        let returned = returns_bits.map(|width_bits| {
+            let value = returned(arena, side, width_bits);
+            Code::new(arena, &mut table, &[value])
+        });
+        Prepared { graph, runner, table, globals, memories, fixed, constants, arguments, returned }
+    }
+
+    /// The state in which it returned.
+    fn run(&self, input: &Input, limit: usize) -> Result<State, Ran> {
+        let mut state = self.table.made_up(input.arguments[0]);
+        for (place, value) in &self.fixed {
+            state.bits[*place] = u128::from(*value);
+        }
+        for ((place, width_bits), value) in self.arguments.iter().zip(input.arguments) {
+            state.bits[*place] = Bits::new(*width_bits, u128::from(value)).value();
+        }
+        for ((placed, memory), bytes) in self.globals.iter().zip(&self.memories).zip(&input.memory) {
+            for (address, byte) in (placed.address..).zip(bytes) {
+                state.memories[*memory].set_byte(address, *byte);
+            }
+        }
+        for (memory, start, bytes) in &self.constants {
+            for (address, byte) in (*start..).zip(*bytes) {
+                state.memories[*memory].set_byte(address, *byte);
+            }
+        }
+        let mut point = PointId(0);
+        for _ in 0..limit {
+            let here = || self.graph.points[point.0 as usize].clone();
+            match self.runner.step(point, &mut state) {
+                Step::Taken { to, .. } => point = to,
+                Step::Undefined(kind) => return Err(Ran::Undefined(kind)),
+                Step::Fault => return Err(Ran::Fault(here())),
+                Step::End if here() == Point::Exit => return Ok(state),
+                Step::End => return Err(Ran::Stuck(here())),
+            }
+        }
+        Err(Ran::Endless)
+    }
+
+    fn difference(&self, state: &State, output: &Output) -> Option<Difference> {
+        if let Some(code) = &self.returned {
+            let graph = code.bits(state)[0];
+            let native = Bits::new(graph.width_bits(), u128::from(output.returned));
+            if graph != native {
+                return Some(Difference::Returned {
+                    graph: graph.value() as u64,
+                    native: native.value() as u64,
+                });
+            }
+        }
+        for ((placed, memory), bytes) in self.globals.iter().zip(&self.memories).zip(&output.memory) {
+            for (offset, native) in bytes.iter().enumerate() {
+                let graph = state.memories[*memory].byte(placed.address + offset as u64);
+                if graph != *native {
+                    let symbol = placed.global.symbol.clone();
+                    return Some(Difference::Byte { symbol, offset, graph, native: *native });
+                }
+            }
+        }
+        None
+    }
+}
+
+fn returned(arena: &mut Arena, side: Side, width_bits: u32) -> ExprId {
+    match side {
+        Side::Source(_) => arena.variable(RETURN_VALUE, Sort::Bits(width_bits)),
+        Side::Machine(_) => {
+            let rax = arena.variable("rax", Sort::Bits(64));
+            if width_bits == 64 { rax } else { arena.extract(rax, 0, width_bits) }
+        }
+    }
+}

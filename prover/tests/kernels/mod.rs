@@ -1,0 +1,235 @@
+//! The kernels of `regress/kernels`, compiled and made into graphs.
+#![allow(dead_code)] // Each program uses its part.
+
+use crate::judging::{self, Random, Tally};
+use metaloc_prover::expr::Arena;
+use metaloc_prover::ir::{Global, Module, compile};
+use metaloc_prover::native::{Input, Native, Side, judge};
+use metaloc_prover::object_file::ObjectFile;
+use metaloc_prover::pair::{Pair, PairError, pair};
+use metaloc_prover::region::Partition;
+use std::path::{Path, PathBuf};
+
+/// A function of a file, with what it is compiled with.
+pub struct Kernel {
+    /// File.
+    pub path: PathBuf,
+    /// Its function.
+    pub name: String,
+    /// Definitions.
+    pub defines: Vec<String>,
+    /// Definitions that make its arrays small.
+    pub small: Vec<String>,
+}
+
+impl Kernel {
+    /// Name with definitions.
+    pub fn label(&self) -> String {
+        let defines: Vec<&str> = self.defines.iter().map(|define| define.trim_start_matches("-D")).collect();
+        [vec![self.name.as_str()], defines].concat().join(",")
+    }
+}
+
+/// Folder of the kernels.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../regress/kernels")
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "c")).collect();
+    found.sort();
+    found
+}
+
+fn texts(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| word.to_string()).collect()
+}
+
+/// All of them; nests with and without a store, at the compiler's own factor and at 8.
+pub fn all() -> Vec<Kernel> {
+    let kernel = |path: &PathBuf, defines: &[&str], small: &[&str]| Kernel {
+        name: path.file_stem().unwrap().to_str().unwrap().to_owned(),
+        path: path.clone(),
+        defines: texts(defines),
+        small: texts(small),
+    };
+    let mut found = Vec::new();
+    for path in files(&folder()) {
+        found.push(kernel(&path, &[], &["-DL=240", "-DN=24"]));
+    }
+    for path in files(&folder().join("figures")) {
+        found.push(kernel(&path, &[], &["-DLEN=64"]));
+    }
+    for path in files(&folder().join("nests")) {
+        for defines in [
+            &["-DSTORE=1"][..],
+            &["-DSTORE=0"],
+            &["-DSTORE=1", "-DUNROLL_BY=8"],
+            &["-DSTORE=0", "-DUNROLL_BY=8"],
+        ] {
+            found.push(kernel(&path, defines, &["-DLEN=96", "-DROWS=24"]));
+        }
+    }
+    found
+}
+
+/// A compiler with flags.
+pub struct Configuration {
+    /// For people.
+    pub name: &'static str,
+    /// The compiler.
+    pub compiler: PathBuf,
+    /// Its flags.
+    pub flags: Vec<String>,
+    /// Those of them that change what the source means.
+    pub meaning: Vec<String>,
+}
+
+impl Configuration {
+    /// gcc-12 and clang-19, with the flags of the papers and with plain ones, x86-64, not position-independent.
+    pub fn all() -> Vec<Configuration> {
+        let paper = [
+            "-fwrapv",
+            "-fno-strict-aliasing",
+            "-fno-builtin",
+            "-fno-jump-tables",
+            "-std=c11",
+            "-fcf-protection=none",
+        ];
+        let clang = judging::llvm().clang().unwrap().to_owned();
+        let mut found = Vec::new();
+        for (name, compiler, flags) in [
+            ("gcc-12, paper's flags", PathBuf::from("gcc-12"), &paper[..]),
+            ("clang-19, paper's flags", clang.clone(), &paper[..]),
+            ("gcc-12, default flags", PathBuf::from("gcc-12"), &[]),
+            ("clang-19, default flags", clang, &[]),
+        ] {
+            let optimised = ["-O3", "-msse4.2", "-g", "-fno-pic"];
+            let meaning = texts(if flags.is_empty() { &[] } else { &["-fwrapv", "-std=c11"] });
+            found.push(Configuration {
+                name,
+                compiler,
+                flags: texts(&[&optimised, flags].concat()),
+                meaning,
+            });
+        }
+        found
+    }
+}
+
+/// What became of a kernel.
+pub enum Outcome {
+    /// Both sides are graphs.
+    Graphs {
+        /// Whether all memory but the frame is one region.
+        merged: bool,
+        /// Runs of each side.
+        tallies: Vec<(&'static str, Tally)>,
+    },
+    /// A side is not, and why.
+    Refused(&'static str, String),
+}
+
+/// Compiles a kernel and makes graphs of it; runs them if asked to.
+pub fn try_kernel(configuration: &Configuration, kernel: &Kernel, run: bool) -> Outcome {
+    let llvm = judging::llvm();
+    let folder = tempfile::tempdir().unwrap();
+    let small: &[String] = if run { &kernel.small } else { &[] };
+    let defines = [kernel.defines.clone(), small.to_vec()].concat();
+    let with = |flags: &[String]| [flags.to_vec(), defines.clone()].concat();
+    let text = compile::text(&llvm, &kernel.path, &with(&configuration.meaning)).unwrap();
+    let module = Module::parse(&kernel.path.display().to_string(), &text).unwrap();
+    let object =
+        judging::object(&configuration.compiler, &kernel.path, &with(&configuration.flags), folder.path());
+    let file = match ObjectFile::parse("kernel.o", &std::fs::read(&object).unwrap()) {
+        Ok(file) => file,
+        Err(error) => return Outcome::Refused("object", error.to_string()),
+    };
+    let mut arena = Arena::new();
+    let source = module.function(&kernel.name).unwrap();
+    let machine = file.function(&kernel.name).unwrap();
+    let pair = match pair(&mut arena, &module, source, machine) {
+        Ok(pair) => pair,
+        Err(PairError::Source(error)) => return Outcome::Refused("source", error.to_string()),
+        Err(PairError::Machine(error)) => return Outcome::Refused("machine", error.to_string()),
+    };
+    let tallies = if run { judge_pair(&mut arena, &module, kernel, &pair, &object) } else { Vec::new() };
+    Outcome::Graphs { merged: pair.partition == Partition::Merged, tallies }
+}
+
+const INPUTS: usize = 6;
+
+/// Runs both graphs against the object.
+fn judge_pair(
+    arena: &mut Arena,
+    module: &Module,
+    kernel: &Kernel,
+    pair: &Pair,
+    object: &Path,
+) -> Vec<(&'static str, Tally)> {
+    let clang = judging::llvm().clang().unwrap().to_owned();
+    let globals: Vec<Global> = module.globals.clone();
+    let native = Native::link(&clang, &[object.to_owned()], &globals, &[kernel.name.clone()]).unwrap();
+    let mut random =
+        Random(kernel.name.bytes().fold(11, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte)));
+    let inputs: Vec<Input> = (0..INPUTS)
+        .map(|number| {
+            let mut input = judging::input(&mut random, &kernel.name, &pair.source, &native);
+            within_conditions(&mut input, &native, &mut random, number);
+            input
+        })
+        .collect();
+    let returns_bits = pair.source.returns_bits;
+    let limit = 2_000_000;
+    let source = judge(arena, Side::Source(&pair.source), returns_bits, &native, &inputs, limit).unwrap();
+    // The machine is asked only where the source is defined.
+    let defined: Vec<Input> = inputs
+        .iter()
+        .zip(&source)
+        .filter(|(_, ran)| !matches!(ran, metaloc_prover::native::Ran::Undefined(_)))
+        .map(|(input, _)| input.clone())
+        .collect();
+    let machine = judge(arena, Side::Machine(&pair.machine), returns_bits, &native, &defined, limit).unwrap();
+    vec![("source", judging::tally(&inputs, &source)), ("machine", judging::tally(&defined, &machine))]
+}
+
+/// Arguments and pointers for which the kernels are defined (regress/kernels/README.md).
+fn within_conditions(input: &mut Input, native: &Native, random: &mut Random, number: usize) {
+    let at = |symbol: &str| native.globals().iter().position(|placed| placed.global.symbol == symbol);
+    let number = number as u64;
+    match input.function.as_str() {
+        "s122" => input.arguments[..2].copy_from_slice(&[1 + number % 3, 1 + number * number % 7]),
+        "s162" => input.arguments[0] = number % 2,
+        "s171" => input.arguments[0] = number % 2,
+        "s174" => input.arguments[0] = [0, 1, 7, 64, 119, 120][number as usize % 6],
+        "init1d" | "bounded" => input.arguments[0] = [0, 1, 5, 31, 60, 64][number as usize % 6],
+        "sum" => {
+            input.arguments[0] = [0, 1, 9, 100, 500, 999][number as usize % 6];
+            // A long that overlaps nothing else: the pointer's own place would, so it points behind the sum.
+            if let (Some(pointer), Some(array)) = (at("sum2"), at("A")) {
+                let address = native.globals()[array].address + native.globals()[array].global.size_bytes - 8;
+                input.memory[pointer] = address.to_le_bytes().to_vec();
+            }
+        }
+        "loopSplitting" => {
+            // Indices into an array.
+            if let Some(array) = at("a") {
+                for word in input.memory[array].chunks_exact_mut(4) {
+                    word.copy_from_slice(&((random.next() % 64) as u32).to_le_bytes());
+                }
+            }
+        }
+        "s4115" => {
+            // No kernel uses `temp` and `a` for indices; they are put into `b`, which holds numbers otherwise.
+            if let Some(array) = at("b") {
+                for word in input.memory[array].chunks_exact_mut(4) {
+                    word.copy_from_slice(&((random.next() % 240) as u32).to_le_bytes());
+                }
+                input.arguments[0] = native.globals()[array].address;
+            }
+        }
+        _ => {}
+    }
+}

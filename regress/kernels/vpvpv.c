@@ -1,0 +1,9 @@
+// vpvpv: for i in [0,L): a[i] += b[i] + c[i].
+#include "tsvc.h"
+
+int vpvpv(void) {
+  for (int i = 0; i < L; i++) {
+    a[i] += b[i] + c[i];
+  }
+  return 0;
+}
