@@ -19,6 +19,7 @@ pub mod native;
 pub mod object_file;
 pub mod pair;
 pub mod product;
+pub mod prove;
 pub mod region;
 pub mod run;
 pub mod smt;

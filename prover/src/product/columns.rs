@@ -193,9 +193,6 @@ fn machine_places(
                 let value = arena.extract(variable, 0, 32);
                 columns.narrow.push(Column { place: Place::Word { register: name, lane: 0 }, value });
             }
-            Sort::Bits(64) if name == crate::lift::RETURN_TARGET => {
-                columns.wide.push(Column { place: Place::Register(name), value: variable });
-            }
             Sort::Bits(128) => {
                 for lane in 0..4 {
                     let value = arena.extract(variable, 32 * lane, 32);

@@ -102,10 +102,12 @@ impl Search<'_> {
         name: &str,
     ) -> Result<Checked, Failure> {
         let given: Vec<ExprId> = triple.given.iter().copied().chain([triple.source.condition]).collect();
-        let taking = self.taking(product, edge);
+        let taking = self.taking(product, edge, 12);
         if product.nodes[edge.to].states.len() < LIKES {
-            let never = self.context.arena.constant(Bits::bit(false));
             let name = format!("{name} example");
+            let taken = and(self.context.arena, &[triple.machine.condition, triple.source.condition]);
+            let never = self.context.arena.not(taken);
+            let given = self.context.known(triple);
             if let Outcome::Fails(model) = self.context.implied(&name, &mut triple.assumed, &given, never)? {
                 self.take_in(product, edge, triple, &model);
             }
@@ -196,8 +198,10 @@ impl Search<'_> {
         triple: &Triple,
         model: &crate::expr::Assignment,
     ) -> bool {
-        // One model, completed by many states: what the query did not speak of differs in each.
-        let likes: Vec<State> = product.nodes[edge.from].states.iter().take(LIKES).cloned().collect();
+        // One model, completed by many states: what the query did not speak of differs in each. States that
+        // take the edge come first: the query may not speak of what decides that.
+        let mut likes = self.taking(product, edge, LIKES);
+        likes.extend(product.nodes[edge.from].states.iter().take(LIKES).cloned());
         let before = (product.nodes[edge.from].source, product.nodes[edge.from].machine);
         let mut weaker = false;
         for like in likes {
@@ -235,14 +239,14 @@ impl Search<'_> {
     }
 
     /// Known states that take an edge.
-    pub(super) fn taking(&self, product: &Product, edge: &Edge) -> Vec<State> {
+    pub(super) fn taking(&self, product: &Product, edge: &Edge, most: usize) -> Vec<State> {
         let node = &product.nodes[edge.from];
         let setting = self.context.setting;
         let takes = |state: &&State| {
             let followed = self.replay.follow(setting, (node.source, node.machine), &edge.step, state);
             matches!(followed, Followed::Together(_))
         };
-        node.states.iter().filter(takes).take(12).cloned().collect()
+        node.states.iter().filter(takes).take(most).cloned().collect()
     }
 
     /// Asks for states that take paths without an edge. Says whether there is one.
@@ -269,8 +273,8 @@ impl Search<'_> {
                 let node = &product.nodes[number];
                 let step = Step { machine: path, source: Vec::new() };
                 let Some(mut triple) = self.context.triple(node, &step) else { continue };
-                let never = self.context.arena.constant(Bits::bit(false));
-                let given = triple.given.clone();
+                let given = self.context.known(&triple);
+                let never = self.context.arena.not(triple.machine.condition);
                 let name = format!("node {number} path {:?}", step.machine.edges);
                 match self.context.implied(&name, &mut triple.assumed, &given, never)? {
                     Outcome::Holds(_) => {}

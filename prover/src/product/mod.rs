@@ -5,7 +5,9 @@
 //! - [`problem`]: what is to be proved; [`columns`] and [`node`]: the invariant at a pair of points.
 
 pub mod assumed;
+pub mod certify;
 pub mod columns;
+pub mod document;
 pub mod flow;
 mod infer;
 pub mod node;

@@ -23,8 +23,15 @@ pub struct Problem {
     pub parameters: Vec<ExprId>,
     /// The variable of the source that holds the returned value.
     pub returned: Option<ExprId>,
-    /// Addresses of globals have at most so many bits: 31 if the code was linked with 32-bit fields.
-    pub address_bits: u32,
+    /// Globals whose addresses stand in 32-bit fields: the linker puts all of such an object below 2^31.
+    pub low_globals: BTreeSet<String>,
+}
+
+impl Problem {
+    /// Addresses of a global are below this power of two.
+    pub fn address_bits(&self, symbol: &str) -> u32 {
+        if self.low_globals.contains(symbol) { 31 } else { 47 }
+    }
 }
 
 /// What the source's variable for a region is called.
@@ -146,15 +153,41 @@ impl Setting {
         let mut facts = Vec::new();
         for global in &self.problem.globals {
             let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
-            let limit = (1u128 << self.problem.address_bits).saturating_sub(u128::from(global.size_bytes));
+            let limit = (1u128 << self.problem.address_bits(&global.symbol))
+                .saturating_sub(u128::from(global.size_bytes));
             facts.push(below(arena, address, limit));
             facts.push(at_least(arena, address, 4096));
             facts.extend(multiple(arena, address, global.align_bytes, 0));
         }
+        facts.extend(self.apart(arena));
         let stack = entry_variable(arena, "rsp");
         facts.push(below(arena, stack, (1 << 47) - 2 * FRAME_BYTES));
         facts.push(at_least(arena, stack, 4096 + 2 * FRAME_BYTES));
         facts.extend(multiple(arena, stack, 16, 8));
+        facts
+    }
+}
+
+impl Setting {
+    /// Globals do not overlap. Needed only where they share a region.
+    fn apart(&self, arena: &mut Arena) -> Vec<ExprId> {
+        let accesses = self.problem.machine.edges.iter().flat_map(|edge| &edge.accesses);
+        if !accesses.into_iter().any(|access| access.region == Region::Rest) {
+            return Vec::new();
+        }
+        let mut facts = Vec::new();
+        for (number, left) in self.problem.globals.iter().enumerate() {
+            for right in &self.problem.globals[..number] {
+                let mut before = |low: &Global, high: &Global| {
+                    let start = arena.variable(&address_name(&low.symbol), Sort::Bits(64));
+                    let next = arena.variable(&address_name(&high.symbol), Sort::Bits(64));
+                    let last = arena.sum(Bits::new(64, u128::from(low.size_bytes.max(1)) - 1), &[(1, start)]);
+                    arena.compare(CompareOp::Ult, last, next)
+                };
+                let either = [before(left, right), before(right, left)];
+                facts.push(arena.commutative(CommutativeOp::Or, &either));
+            }
+        }
         facts
     }
 }

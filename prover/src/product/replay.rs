@@ -172,7 +172,7 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
     };
     for global in &setting.problem.globals {
         let address = arena.variable(&address_name(&global.symbol), crate::expr::Sort::Bits(64));
-        let limit = (1u64 << setting.problem.address_bits) - global.size_bytes - (1 << 20);
+        let limit = (1u64 << setting.problem.address_bits(&global.symbol)) - global.size_bytes - (1 << 20);
         let align = global.align_bytes.max(1);
         state.bits[table.bits(arena, address)] =
             u128::from(((1 << 20) + draw(limit - (1 << 20))) / align * align);

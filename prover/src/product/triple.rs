@@ -80,6 +80,8 @@ pub struct Triple {
     pub given: Vec<ExprId>,
     /// Bits that are set if the source does nothing undefined on its paths.
     pub defined: Vec<ExprId>,
+    /// Whether rewriting uses lemmas that a solver showed.
+    pub lemmas: bool,
 }
 
 impl Context<'_> {
@@ -107,7 +109,7 @@ impl Context<'_> {
             .iter()
             .map(|assumption| implies(arena, assumption.when, assumption.what.condition))
             .collect();
-        Some(Triple { machine, source, assumed, given, defined })
+        Some(Triple { machine, source, assumed, given, defined, lemmas: false })
     }
 
     /// Whether bits that are `given` imply another; all in terms of the state at the node.
@@ -125,6 +127,26 @@ impl Context<'_> {
         }
         let given = self.rewritten(assumed, given);
         let asserted = self.about(given, goal);
+        Ok(match self.solver.ask(self.arena, name, &asserted)? {
+            Answer::Unsat => Outcome::Holds(Shown::Solver),
+            Answer::Sat(model) => Outcome::Fails(model),
+            Answer::Unknown(reason) => Outcome::Open(reason),
+        })
+    }
+
+    /// What is known at the start of an edge, whichever path is taken.
+    pub fn known(&self, triple: &Triple) -> Vec<ExprId> {
+        triple.assumed.bits.iter().chain(&self.facts).copied().collect()
+    }
+
+    /// A model of all the bits together.
+    pub fn model(
+        &mut self,
+        name: &str,
+        assumed: &mut Assumed,
+        given: &[ExprId],
+    ) -> Result<Outcome, SmtError> {
+        let asserted = self.rewritten(assumed, given);
         Ok(match self.solver.ask(self.arena, name, &asserted)? {
             Answer::Unsat => Outcome::Holds(Shown::Solver),
             Answer::Sat(model) => Outcome::Fails(model),
@@ -150,7 +172,7 @@ impl Context<'_> {
 
     /// The negated goal with those bits that have to do with it, directly or through others. A model of these
     /// can be completed by any state in which the rest holds.
-    fn about(&mut self, mut given: Vec<ExprId>, goal: ExprId) -> Vec<ExprId> {
+    pub(super) fn about(&mut self, mut given: Vec<ExprId>, goal: ExprId) -> Vec<ExprId> {
         given.sort_unstable();
         given.dedup();
         let variables = |arena: &Arena, id: ExprId| -> HashSet<ExprId> {
@@ -260,6 +282,7 @@ impl Context<'_> {
             }
         }
         let found = !shown.is_empty();
+        triple.lemmas |= found;
         for (term, value) in shown {
             let value = triple.assumed.rewrite(self.arena, &mut self.normaliser, value);
             triple.assumed.replace(self.arena, term, value);

@@ -1,0 +1,152 @@
+//! One function from object and IR to verdict: what `metaloc prove` does for each.
+
+use crate::expr::{Arena, Sort};
+use crate::ir::{IrError, Module};
+use crate::object_file::{FunctionCode, RelocationKind};
+use crate::pair::{PairError, pair};
+use crate::product::document::{Described, function};
+use crate::product::problem::{Problem, ProblemError, Setting};
+use crate::product::search::{Effort, Failure, Options, Search};
+use crate::smt::{Limits, Program, Solver, Statistics};
+use crate::source::RETURN_VALUE;
+use metaloc_proof as proof;
+use std::time::{Duration, Instant};
+
+/// What came of one function. Only `Proved` says anything about all inputs.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Every obligation was shown.
+    Proved(Box<Proved>),
+    /// Nothing was shown, and nothing was shown to differ.
+    Unknown(String),
+    /// Something in the function has no meaning here.
+    Unsupported(String),
+}
+
+/// A proved function.
+#[derive(Debug)]
+pub struct Proved {
+    /// Its part of the document.
+    pub function: proof::Function,
+    /// Globals that it names.
+    pub globals: Vec<proof::Global>,
+}
+
+/// What one function cost.
+#[derive(Debug, Clone, Default)]
+pub struct Cost {
+    /// Time on the clock.
+    pub time: Duration,
+    /// What the search did.
+    pub effort: Effort,
+    /// Who settled what.
+    pub statistics: Statistics,
+    /// Correlations that turned out wrong, with reasons.
+    pub notes: Vec<String>,
+}
+
+/// Why a function could not even be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum ProveError {
+    /// The source.
+    #[error(transparent)]
+    Ir(#[from] IrError),
+    /// The solver.
+    #[error(transparent)]
+    Solver(#[from] crate::smt::SmtError),
+    /// A finished proof that its own rules refuse: a defect of the prover.
+    #[error("a proof that is none: {0}")]
+    Invalid(String),
+}
+
+/// Limits of one function.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProveOptions {
+    /// Of the search.
+    pub search: Options,
+    /// Of each question to the solver.
+    pub query: Limits,
+}
+
+/// Tries to prove that code behaves as the function of that name in the module does.
+pub fn prove(
+    module: &Module,
+    code: &FunctionCode,
+    program: &Program,
+    options: ProveOptions,
+) -> Result<(Verdict, Cost), ProveError> {
+    let begun = Instant::now();
+    let mut solver = Solver::new(program.clone(), options.query);
+    let mut cost = Cost::default();
+    let verdict = attempt(module, code, &mut solver, options, &mut cost)?;
+    (cost.time, cost.statistics) = (begun.elapsed(), solver.statistics);
+    Ok((verdict, cost))
+}
+
+fn attempt(
+    module: &Module,
+    code: &FunctionCode,
+    solver: &mut Solver,
+    options: ProveOptions,
+    cost: &mut Cost,
+) -> Result<Verdict, ProveError> {
+    let ir = module.function(&code.name)?;
+    let mut arena = Arena::new();
+    let pair = match pair(&mut arena, module, ir, code) {
+        Ok(pair) => pair,
+        Err(PairError::Source(error)) => return Ok(Verdict::Unsupported(error.to_string())),
+        Err(PairError::Machine(error)) => return Ok(Verdict::Unsupported(error.to_string())),
+    };
+    let source = pair.source;
+    let globals: Vec<proof::Global> = source
+        .globals
+        .iter()
+        .map(|global| proof::Global {
+            symbol: global.symbol.clone(),
+            size_bytes: global.size_bytes,
+            align_bytes: global.align_bytes,
+        })
+        .collect();
+    let returned = source.returns_bits.map(|bits| arena.variable(RETURN_VALUE, Sort::Bits(bits)));
+    let problem = Problem {
+        source: source.graph.clone(),
+        machine: pair.machine,
+        globals: globals.clone(),
+        parameters: source.parameters.iter().map(|parameter| parameter.variable).collect(),
+        returned,
+        low_globals: low_globals(code),
+    };
+    let setting = match Setting::new(&mut arena, problem) {
+        Ok(setting) => setting,
+        Err(error @ (ProblemError::StackParameters | ProblemError::Call(_))) => {
+            return Ok(Verdict::Unsupported(error.to_string()));
+        }
+    };
+    let (name, version) = solver_name(solver);
+    let mut search = Search::new(&mut arena, solver, &setting, options.search);
+    let found = search.run().and_then(|product| Ok((search.certify(&product)?, product)));
+    cost.effort = search.effort;
+    cost.notes = std::mem::take(&mut search.notes);
+    let rewrites = search.context.normaliser.used().map(str::to_owned).collect();
+    drop(search);
+    let (certified, product) = match found {
+        Ok(found) => found,
+        Err(Failure::Solver(error)) => return Err(error.into()),
+        Err(failure) => return Ok(Verdict::Unknown(failure.to_string())),
+    };
+    let described = Described { source: &source, code, solver: (name, version), rewrites };
+    let function = function(&mut arena, &setting, &product, &certified, &described)
+        .ok_or_else(|| ProveError::Invalid("the document has no words for it".into()))?;
+    Ok(Verdict::Proved(Box::new(Proved { function, globals })))
+}
+
+fn solver_name(solver: &Solver) -> (String, String) {
+    (solver.program().name(), solver.program().version.clone())
+}
+
+/// Globals whose address stands in a 32-bit field: the linker puts them below 2^31.
+fn low_globals(code: &FunctionCode) -> std::collections::BTreeSet<String> {
+    let low = |kind| matches!(kind, RelocationKind::Absolute32 | RelocationKind::Absolute32Signed);
+    let named = code.relocations.iter().filter(|relocation| low(relocation.kind));
+    named.map(|relocation| relocation.symbol.clone()).collect()
+}
