@@ -20,6 +20,7 @@ pub struct Args {
 pub enum Command {
     Report(Report),
     Opt(Opt),
+    Prove(Prove),
     PluginPath(PluginPath),
     Toolchain(Toolchain),
     Selftest(Selftest),
@@ -100,6 +101,67 @@ pub struct Opt {
     /// Arguments of opt
     #[arg(last = true, required = true, value_name = "OPT-ARGUMENTS")]
     pub arguments: Vec<std::ffi::OsString>,
+}
+
+/// Show that the code in an object behaves as its unoptimised source does
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc prove s000.o --source s000.c --flag=-fwrapv -o proof.json
+  metaloc prove --check proof.json --solver cvc5
+
+Each function is proved, refuted (with an input that was run), unknown or unsupported.
+Exit status: 0 all functions proved (or all obligations confirmed), 1 not all, 2 could not run.")]
+pub struct Prove {
+    /// A relocatable x86-64 object
+    #[arg(value_name = "OBJECT", conflicts_with = "check")]
+    pub object: Option<PathBuf>,
+
+    /// What it was compiled from: .c, or .ll
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    pub source: Option<PathBuf>,
+
+    /// Only this function
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+
+    /// A flag of the compiler that changes what the source means: -fwrapv, -DN=8
+    #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
+    pub flags: Vec<String>,
+
+    /// Write the proof here
+    #[arg(short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// How to print what came of each function
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// Seconds for each function
+    #[arg(long, value_name = "N", default_value = "60")]
+    pub time: u64,
+
+    /// Seconds for each question to the solver
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub query_time: u64,
+
+    /// Check this proof instead, without a search
+    #[arg(long, value_name = "PROOF")]
+    pub check: Option<PathBuf>,
+
+    /// The solver that checks
+    #[arg(long, value_enum, default_value_t = SolverName::Z3)]
+    pub solver: SolverName,
+
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+}
+
+/// A solver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SolverName {
+    Z3,
+    Cvc5,
+    Bitwuzla,
 }
 
 /// Print the path of the plugin, built if need be, for build systems

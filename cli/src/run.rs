@@ -3,6 +3,7 @@
 mod bench;
 mod opt;
 mod plugin_path;
+mod prove;
 mod report;
 mod selftest;
 mod toolchain;
@@ -21,6 +22,7 @@ pub fn run(args: Args) -> Result<Status> {
     match args.command {
         Command::Report(args) => report::run(&args),
         Command::Opt(args) => opt::run(&args),
+        Command::Prove(args) => prove::run(&args),
         Command::PluginPath(args) => plugin_path::run(&args),
         Command::Toolchain(args) => toolchain::run(&args),
         Command::Selftest(args) => selftest::run(&args),

@@ -50,6 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 Err(defects) => println!("DEFECTS: {defects:?}"),
             }
         }
+        Verdict::Refuted(refuted) => println!("{name}: REFUTED {refuted:?}"),
         Verdict::Unknown(reason) => println!("{name}: unknown: {reason}"),
         Verdict::Unsupported(what) => println!("{name}: {what}"),
     }

@@ -6,17 +6,24 @@ use crate::object_file::{FunctionCode, RelocationKind};
 use crate::pair::{PairError, pair};
 use crate::product::document::{Described, function};
 use crate::product::problem::{Problem, ProblemError, Setting};
+use crate::product::refute::{Refuted, refute};
 use crate::product::search::{Effort, Failure, Options, Search};
 use crate::smt::{Limits, Program, Solver, Statistics};
 use crate::source::RETURN_VALUE;
 use metaloc_proof as proof;
 use std::time::{Duration, Instant};
 
+/// Inputs that are tried before a search begins, and hops of a run.
+const REFUTING_RUNS: u64 = 6;
+const REFUTING_STEPS: usize = 400_000;
+
 /// What came of one function. Only `Proved` says anything about all inputs.
 #[derive(Debug)]
 pub enum Verdict {
     /// Every obligation was shown.
     Proved(Box<Proved>),
+    /// The two differ on an input that was run.
+    Refuted(Refuted),
     /// Nothing was shown, and nothing was shown to differ.
     Unknown(String),
     /// Something in the function has no meaning here.
@@ -122,6 +129,9 @@ fn attempt(
             return Ok(Verdict::Unsupported(error.to_string()));
         }
     };
+    if let Some(refuted) = refute(&mut arena, &setting, REFUTING_RUNS, REFUTING_STEPS) {
+        return Ok(Verdict::Refuted(refuted));
+    }
     let (name, version) = solver_name(solver);
     let mut search = Search::new(&mut arena, solver, &setting, options.search);
     let found = search.run().and_then(|product| Ok((search.certify(&product)?, product)));

@@ -157,14 +157,34 @@ impl Search<'_> {
         let taking = self.taking(product, edge, 12);
         let name = format!("proof edge {number}");
         let left = self.goals(triple, given, &invariants, &taking, &name)?;
-        let bits: Vec<ExprId> = left.iter().flat_map(|(_, bits)| bits.iter().copied()).collect();
-        let all = and(self.context.arena, &bits);
-        let (_, defined) = self.shown(&format!("{name} kept"), triple, given, all)?;
+        // Memory apart from the rest: one question about arrays, one without.
+        let mut needs_defined = std::collections::HashSet::new();
+        for memory in [false, true] {
+            let group = left
+                .iter()
+                .filter(|(number, _)| matches!(invariants[*number], Invariant::Equal(_)) == memory);
+            let group: Vec<&(usize, Vec<ExprId>)> = group.collect();
+            if group.is_empty() {
+                continue;
+            }
+            let bits: Vec<ExprId> = group.iter().flat_map(|(_, bits)| bits.iter().copied()).collect();
+            let all = and(self.context.arena, &bits);
+            let (_, defined) = self.shown(&format!("{name} kept {memory}"), triple, given, all)?;
+            if defined {
+                needs_defined.extend(group.iter().map(|(number, _)| *number));
+            }
+        }
         for (invariant, goal) in whole.into_iter().enumerate() {
             let settled = !left.iter().any(|(open, _)| *open == invariant);
             let shown = if settled { Shown::Rewriting } else { Shown::Solver };
             let claim = Claim::Preservation { edge: number, invariant: invariant as u32 };
-            certified.push(self.part(claim, triple, given, goal, (shown, defined && !settled)));
+            certified.push(self.part(
+                claim,
+                triple,
+                given,
+                goal,
+                (shown, needs_defined.contains(&invariant)),
+            ));
         }
         Ok(())
     }

@@ -10,7 +10,6 @@ use super::walk::and;
 use crate::bits::Bits;
 use crate::expr::{ExprId, Node as Expr, evaluate};
 use crate::run::state::State;
-use crate::smt::Limits;
 use std::collections::BTreeSet;
 
 /// Paths of the machine from one anchor to the next that are looked at one by one.
@@ -116,17 +115,41 @@ impl Search<'_> {
             return Ok(Checked::Wrong(format!("{name}: no state at its end is known")));
         };
         let goals = self.goals(triple, &given, &invariants, &taking, name)?;
+        let (memory, scalar): (Vec<_>, Vec<_>) =
+            goals.into_iter().partition(|(number, _)| matches!(invariants[*number], Invariant::Equal(_)));
+        match self.check_goals(product, edge, triple, &given, &invariants, &scalar, name)? {
+            Checked::Holds => {}
+            other => return Ok(other),
+        }
+        self.check_goals(product, edge, triple, &given, &invariants, &memory, &format!("{name} memory"))
+    }
+
+    /// Shows some goals at once; gives up those that do not follow.
+    #[allow(clippy::too_many_arguments)]
+    fn check_goals(
+        &mut self,
+        product: &mut Product,
+        edge: &Edge,
+        triple: &mut Triple,
+        given: &[ExprId],
+        invariants: &[Invariant],
+        goals: &[(usize, Vec<ExprId>)],
+        name: &str,
+    ) -> Result<Checked, Failure> {
+        if goals.is_empty() {
+            return Ok(Checked::Holds);
+        }
         let bits: Vec<ExprId> = goals.iter().flat_map(|(_, goal)| goal.iter().copied()).collect();
         let all = and(self.context.arena, &bits);
-        match self.context.implied_if_defined(&format!("{name} kept"), triple, &given, all)?.0 {
-            Outcome::Holds(_) => return Ok(Checked::Holds),
+        match self.context.implied_if_defined(&format!("{name} kept"), triple, given, all)?.0 {
+            Outcome::Holds(_) => Ok(Checked::Holds),
             Outcome::Fails(model) => {
                 self.effort.counterexamples += 1;
                 if self.take_in(product, edge, triple, &model) {
                     return Ok(Checked::Weaker);
                 }
                 let mut given_up = Vec::new();
-                for (invariant, goal) in &goals {
+                for (invariant, goal) in goals {
                     let mut holds = |bit: &ExprId| {
                         let form =
                             triple.assumed.rewrite(self.context.arena, &mut self.context.normaliser, *bit);
@@ -136,26 +159,23 @@ impl Search<'_> {
                         given_up.push(*invariant);
                     }
                 }
-                self.give_up(product, edge, &invariants, &given_up, name)
+                self.give_up(product, edge, invariants, &given_up, name)
             }
             Outcome::Open(_) => {
                 let mut given_up = Vec::new();
-                let whole = self.context.solver.limits();
-                self.context.solver.set_limits(Limits { time: whole.time / 4, ..whole });
-                for (invariant, goal) in &goals {
+                for (invariant, goal) in goals {
                     let goal = and(self.context.arena, goal);
                     let name = format!("{name} kept {invariant}");
-                    let outcome = self.context.implied_if_defined(&name, triple, &given, goal)?.0;
+                    let outcome = self.context.implied_if_defined(&name, triple, given, goal)?.0;
                     if !matches!(outcome, Outcome::Holds(_)) {
                         given_up.push(*invariant);
                     }
                     self.check_time()?;
                 }
-                self.context.solver.set_limits(whole);
                 if given_up.is_empty() {
                     return Ok(Checked::Holds);
                 }
-                self.give_up(product, edge, &invariants, &given_up, name)
+                self.give_up(product, edge, invariants, &given_up, name)
             }
         }
     }

@@ -2,7 +2,10 @@
 //! (Counter, OOPSLA 2020).
 //!
 //! - [`flow`]: anchors, paths and liveness of one graph; [`walk`]: symbolic execution along paths;
-//! - [`problem`]: what is to be proved; [`columns`] and [`node`]: the invariant at a pair of points.
+//! - [`problem`]: what is to be proved; [`columns`] and [`node`]: the invariant at a pair of points;
+//! - [`replay`]: both programs on concrete states; [`refute`]: an input on which they differ;
+//! - [`triple`] and [`assumed`]: questions about one edge, settled by rewriting or by the solver;
+//! - [`search`] and `infer`: finding a product; [`certify`]: showing all its obligations; [`document`]: the proof.
 
 pub mod assumed;
 pub mod certify;
@@ -12,6 +15,7 @@ pub mod flow;
 mod infer;
 pub mod node;
 pub mod problem;
+pub mod refute;
 pub mod replay;
 pub mod search;
 pub mod triple;

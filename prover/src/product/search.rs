@@ -422,6 +422,8 @@ impl<'a> Search<'a> {
             let Some(edge) = product.edges.iter().find(|edge| edge.from == at && edge.step.machine == path)
             else {
                 if fresh {
+                    // The last of a loop: its extremes are bounds.
+                    product.nodes[at].add(&state);
                     product.nodes[at].keep(&state);
                 }
                 return;

@@ -13,7 +13,7 @@ use crate::bits::Bits;
 use crate::expr::decompose::memory_equality;
 use crate::expr::normal::Normaliser;
 use crate::expr::substitute::Substitution;
-use crate::expr::{Arena, Assignment, ExprId, Node as Expr, evaluate};
+use crate::expr::{Arena, Assignment, ExprId, Node as Expr, Sort, evaluate};
 use crate::graph::PointId;
 use crate::region::Region;
 use crate::run::code::{Code, is_unknown};
@@ -246,7 +246,13 @@ impl Context<'_> {
             if let Some(spread) = spread_extension(self.arena, id) {
                 candidates.push((id, spread));
             } else if let Expr::Choice { condition, .. } = *self.arena.node(id) {
-                candidates.extend(self.constant_condition(condition, states));
+                candidates.extend(self.constant_value(condition, states));
+            } else if matches!(self.arena.node(id), Expr::Variable(_))
+                && matches!(self.arena.sort(id), Sort::Bits(2..))
+                && states.len() > 1
+            {
+                // A counter at the end of its loop.
+                candidates.extend(self.constant_value(id, states));
             }
         }
         candidates.sort_unstable();
@@ -290,8 +296,8 @@ impl Context<'_> {
         Ok(found)
     }
 
-    /// A condition that has one value in all states, and that value.
-    fn constant_condition(&mut self, condition: ExprId, states: &[&State]) -> Option<(ExprId, ExprId)> {
+    /// An expression that has one value in all states, and that value.
+    fn constant_value(&mut self, condition: ExprId, states: &[&State]) -> Option<(ExprId, ExprId)> {
         if states.is_empty() || self.arena.as_constant(condition).is_some() {
             return None;
         }

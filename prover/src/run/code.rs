@@ -124,7 +124,11 @@ impl Operation {
         let bits = |slot: &usize| slots[*slot].bits();
         Value::Bits(match self {
             Operation::Constant(bits) => *bits,
-            Operation::Variable(place, width_bits) => Bits::new(*width_bits, state.bits[*place]),
+            // A variable that is newer than the state has any value.
+            Operation::Variable(place, width_bits) => {
+                let value = state.bits.get(*place).copied();
+                Bits::new(*width_bits, value.unwrap_or_else(|| state.surprise(*place as u64)))
+            }
             Operation::Unknown(width_bits) => Bits::new(*width_bits, state.surprise(number)),
             Operation::Sum(constant, terms) => terms.iter().fold(*constant, |sum, (factor, term)| {
                 sum.add(Bits::new(constant.width_bits(), *factor).mul(bits(term)))

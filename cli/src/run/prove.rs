@@ -1,0 +1,218 @@
+//! `metaloc prove`: that an object behaves as its source does, function by function, and the check of a
+//! finished proof with a solver of the user's choice.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use metaloc_proof::{Claim, Discharge, Document, Proof};
+use metaloc_prover::ir::{Module, compile};
+use metaloc_prover::object_file::{FunctionCode, ObjectFile};
+use metaloc_prover::product::document::sha256;
+use metaloc_prover::product::search::Options;
+use metaloc_prover::prove::{Cost, ProveError, ProveOptions, Verdict, prove};
+use metaloc_prover::smt::{Kind, Limits, Program, Solver};
+use serde::Serialize;
+
+use super::find_llvm;
+use crate::args::{Format, Prove, SolverName};
+use crate::output::{self, Output};
+use crate::status::Status;
+
+pub fn run(args: &Prove) -> Result<Status> {
+    match (&args.check, &args.object, &args.source) {
+        (Some(proof), ..) => check(args, proof),
+        (None, Some(object), Some(source)) => search(args, object, source),
+        _ => bail!("want OBJECT and --source FILE, or --check PROOF"),
+    }
+}
+
+/// `metaloc.prove/1`: what came of each function.
+#[derive(Debug, Serialize)]
+struct Summary {
+    schema: &'static str,
+    object: String,
+    source: String,
+    functions: Vec<FunctionResult>,
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionResult {
+    name: String,
+    verdict: &'static str,
+    /// Why not proved; `null` for a proof.
+    reason: Option<String>,
+    seconds: f64,
+    /// Obligations in the proof.
+    obligations: usize,
+    /// Questions settled while searching and proving, by rewriting and by the solver.
+    by_normaliser: u64,
+    by_solver: u64,
+    counterexamples: usize,
+    candidates: usize,
+    retries: usize,
+}
+
+fn search(args: &Prove, object: &Path, source: &Path) -> Result<Status> {
+    let bytes = std::fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
+    let name = object.display().to_string();
+    let file = ObjectFile::parse(&name, &bytes)?;
+    let functions: Vec<FunctionCode> = match &args.function {
+        Some(function) => vec![file.function(function)?.clone()],
+        None => file.functions().to_vec(),
+    };
+    let program = Program::find(Kind::Z3)?;
+    let source_bytes = std::fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
+    let text = compile::text(&find_llvm(&args.llvm)?, source, &args.flags)?;
+    let module = Module::parse(&source.display().to_string(), &text)?;
+    let output = Output::open(args.output.as_deref())?;
+    let mut document = Document {
+        schema: metaloc_proof::SCHEMA.to_owned(),
+        object: metaloc_proof::Object {
+            name,
+            sha256: sha256(&bytes),
+            architecture: metaloc_proof::Architecture::X86_64,
+            kind: metaloc_proof::ObjectKind::Relocatable,
+        },
+        source: metaloc_proof::Source {
+            name: source.display().to_string(),
+            sha256: sha256(&source_bytes),
+            ir_sha256: sha256(text.as_bytes()),
+        },
+        globals: Vec::new(),
+        functions: Vec::new(),
+    };
+    let mut results = Vec::new();
+    for code in &functions {
+        let options = ProveOptions {
+            search: Options { time: Duration::from_secs(args.time), ..Options::default() },
+            query: Limits { time: Duration::from_secs(args.query_time), ..Limits::default() },
+        };
+        let outcome = prove(&module, code, &program, options);
+        results.push(take(&mut document, code, outcome)?);
+    }
+    let all = results.iter().all(|result| result.verdict == "proved");
+    let status = if all { Status::Clean } else { Status::Findings };
+    let summary = Summary {
+        schema: "metaloc.prove/1",
+        object: document.object.name.clone(),
+        source: document.source.name.clone(),
+        functions: results,
+    };
+    let proof = Proof::new(document).map_err(|defects| ProveError::Invalid(format!("{defects:?}")))?;
+    if args.output.is_some() {
+        output.finish(&proof.to_json())?;
+    }
+    match args.format {
+        Format::Text => print_summary(&summary)?,
+        Format::Json => output::print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?,
+    }
+    Ok(status)
+}
+
+/// Adds a proved function to the document; says what came of it.
+fn take(
+    document: &mut Document,
+    code: &FunctionCode,
+    outcome: Result<(Verdict, Cost), ProveError>,
+) -> Result<FunctionResult> {
+    let (verdict, cost) = match outcome {
+        Ok(found) => found,
+        // Another function than one of this source: the object may have several.
+        Err(ProveError::Ir(error)) => (Verdict::Unsupported(error.to_string()), Cost::default()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut obligations = 0;
+    let (verdict, reason) = match verdict {
+        Verdict::Proved(proved) => {
+            obligations = proved.function.obligations.len();
+            for global in proved.globals {
+                if !document.globals.contains(&global) {
+                    document.globals.push(global);
+                }
+            }
+            document.functions.push(proved.function);
+            ("proved", None)
+        }
+        Verdict::Refuted(refuted) => {
+            let parameters: Vec<String> =
+                refuted.parameters.iter().map(|value| format!("{value:#x}")).collect();
+            let input = format!("input {} with parameters [{}]", refuted.seed, parameters.join(", "));
+            ("refuted", Some(format!("{} differs on {input}", refuted.what)))
+        }
+        Verdict::Unknown(reason) => ("unknown", Some(reason)),
+        Verdict::Unsupported(what) => ("unsupported", Some(what)),
+    };
+    Ok(FunctionResult {
+        name: code.name.clone(),
+        verdict,
+        reason,
+        seconds: cost.time.as_secs_f64(),
+        obligations,
+        by_normaliser: cost.statistics.normaliser,
+        by_solver: cost.statistics.unsat + cost.statistics.sat + cost.statistics.unknown,
+        counterexamples: cost.effort.counterexamples,
+        candidates: cost.effort.candidates,
+        retries: cost.effort.retries,
+    })
+}
+
+fn print_summary(summary: &Summary) -> Result<()> {
+    for result in &summary.functions {
+        let reason = result.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+        output::print(&format!(
+            "{}: {}{reason} ({:.1} s, {} obligations, settled {} by rewriting, {} questions to the solver)\n",
+            result.name,
+            result.verdict,
+            result.seconds,
+            result.obligations,
+            result.by_normaliser,
+            result.by_solver,
+        ))?;
+    }
+    Ok(())
+}
+
+/// Checks every obligation of a proof with a solver; the search is not run.
+fn check(args: &Prove, path: &Path) -> Result<Status> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let proof = Proof::from_json(&bytes).with_context(|| path.display().to_string())?;
+    let kind = match args.solver {
+        SolverName::Z3 => Kind::Z3,
+        SolverName::Cvc5 => Kind::Cvc5,
+        SolverName::Bitwuzla => Kind::Bitwuzla,
+    };
+    let limits = Limits { time: Duration::from_secs(args.query_time), ..Limits::default() };
+    let mut solver = Solver::new(Program::find(kind)?, limits);
+    let (mut confirmed, mut open, mut wrong) = (0, 0, 0);
+    for function in &proof.functions {
+        for obligation in &function.obligations {
+            let query = match &obligation.discharge {
+                Discharge::Normaliser { query, .. } | Discharge::Solver { query, .. } => query,
+                Discharge::Assertion { .. } => {
+                    open += 1;
+                    output::print(&format!("{}: {:?} is only asserted\n", function.name, obligation.claim))?;
+                    continue;
+                }
+            };
+            let Some(script) = &query.smt2 else {
+                bail!("{}: query {} is kept elsewhere", path.display(), query.name)
+            };
+            let expected = matches!(obligation.claim, Claim::Satisfiable { .. });
+            match solver.check_script(&query.name, script)? {
+                Ok(found) if found == expected => confirmed += 1,
+                Ok(_) => {
+                    wrong += 1;
+                    output::print(&format!("{}: {:?} is refuted\n", function.name, obligation.claim))?;
+                }
+                Err(reason) => {
+                    open += 1;
+                    output::print(&format!("{}: {:?}: {reason}\n", function.name, obligation.claim))?;
+                }
+            }
+        }
+    }
+    let name = kind.name();
+    output::print(&format!("{confirmed} obligations confirmed by {name}, {open} open, {wrong} refuted\n"))?;
+    Ok(if open + wrong == 0 { Status::Clean } else { Status::Findings })
+}
