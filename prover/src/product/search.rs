@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
         for seed in 0..SEEDS {
             let Context { arena, setting, table, .. } = &mut self.context;
             let state = entry_state(arena, setting, table, seed);
-            product.nodes[entry].add(&state);
+            product.nodes[entry].take_in(&state);
             product.nodes[entry].keep(&state);
         }
         product
@@ -423,7 +423,7 @@ impl<'a> Search<'a> {
             else {
                 if fresh {
                     // The last of a loop: its extremes are bounds.
-                    product.nodes[at].add(&state);
+                    product.nodes[at].take_in(&state);
                     product.nodes[at].keep(&state);
                 }
                 return;
