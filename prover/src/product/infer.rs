@@ -228,7 +228,10 @@ impl Search<'_> {
             let Context { arena, table, setting, .. } = &mut self.context;
             let state = triple.assumed.state(arena, table, &like, model);
             let followed = self.replay.follow(setting, before, &edge.step, &state);
+            // Memory that differs afterwards is for the question about memory to find: here it may come from a
+            // model that does not speak of all that the invariant does.
             if let Followed::Together(after) = followed
+                && self.same_memory(&after)
                 && product.nodes[edge.to].add(&after)
             {
                 (weaker, in_vain) = (true, 0);
