@@ -29,6 +29,8 @@ pub struct FunctionCode {
     pub relocations: Vec<Relocation>,
     /// Bytes that never change, from the symbol on that relocations name: constant pools.
     pub constants: BTreeMap<String, Vec<u8>>,
+    /// What the addresses of these constants are multiples of: the linker keeps the alignment of a section.
+    pub alignments: BTreeMap<String, u64>,
 }
 
 /// A field that the linker fills in.
@@ -185,7 +187,7 @@ fn function(
         .and_then(|(start, end)| data.get(start..end))
         .ok_or_else(|| malformed(format!("function `{name}` lies outside of {section_name}")))?
         .to_vec();
-    let (mut relocations, mut constants) = (Vec::new(), BTreeMap::new());
+    let (mut relocations, mut constants, mut alignments) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for (pc, relocation) in section.relocations() {
         if (low_pc..low_pc + size).contains(&pc) {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
@@ -196,17 +198,18 @@ fn function(
                 pc,
             })?;
             let symbol = target(object, names, relocation.target()).map_err(malformed)?;
-            if let Some(bytes) = constant_bytes(object, relocation.target()) {
+            if let Some((bytes, align_bytes)) = constant_bytes(object, relocation.target()) {
                 constants.insert(symbol.clone(), bytes);
+                alignments.insert(symbol.clone(), align_bytes);
             }
             relocations.push(Relocation { pc, kind, symbol, addend: relocation.addend() });
         }
     }
-    Ok(FunctionCode { name, section: section_name, low_pc, bytes, relocations, constants })
+    Ok(FunctionCode { name, section: section_name, low_pc, bytes, relocations, constants, alignments })
 }
 
-/// What a symbol of a read-only section stands for, if the linker changes nothing there.
-fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<Vec<u8>> {
+/// What a symbol of a read-only section stands for, if the linker changes nothing there, and its alignment.
+fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<(Vec<u8>, u64)> {
     let RelocationTarget::Symbol(index) = target else { return None };
     let symbol = object.symbol_by_index(index).ok()?;
     let section = object.section_by_index(symbol.section_index()?).ok()?;
@@ -217,7 +220,9 @@ fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<Vec
         return None;
     }
     let start = usize::try_from(symbol.address()).ok()?;
-    section.data().ok()?.get(start..).map(<[u8]>::to_vec)
+    let bytes = section.data().ok()?.get(start..)?.to_vec();
+    let of_offset = 1u64.checked_shl(symbol.address().trailing_zeros()).unwrap_or(u64::MAX);
+    Some((bytes, section.align().max(1).min(of_offset)))
 }
 
 /// A name that stands for one symbol only: local symbols and sections may share theirs.

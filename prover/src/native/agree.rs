@@ -4,6 +4,8 @@ use super::{Input, Native, NativeError, Output, Placed};
 use crate::bits::Bits;
 use crate::expr::{Arena, ExprId, Sort};
 use crate::graph::{Graph, Point, PointId};
+use crate::ir::Global;
+use crate::object_file::FunctionCode;
 use crate::region::{Region, address_name};
 use crate::run::code::Code;
 use crate::run::state::{State, Table};
@@ -17,7 +19,7 @@ pub enum Side<'a> {
     /// IR.
     Source(&'a SourceFunction),
     /// Machine code.
-    Machine(&'a Graph),
+    Machine(&'a Graph, &'a FunctionCode),
 }
 
 /// How a run of a graph ended.
@@ -60,7 +62,7 @@ pub enum Difference {
     },
 }
 
-/// Address of the first constant that the source has for itself.
+/// Address of the first constant that a program has for itself; all are aligned to pages.
 const CONSTANTS: u64 = 0x7ffe_0000_0000;
 /// Address of the frame; far from all globals, which a linker puts low.
 const STACK: u64 = 0x7fff_0000_0000;
@@ -111,13 +113,13 @@ impl<'a> Prepared<'a> {
     fn new(arena: &mut Arena, side: Side<'a>, globals: &'a [Placed], returns_bits: Option<u32>) -> Self {
         let graph = match side {
             Side::Source(source) => &source.graph,
-            Side::Machine(graph) => graph,
+            Side::Machine(graph, _) => graph,
         };
         let mut table = Table::default();
         let runner = Runner::new(arena, graph, &mut table);
         let memory = |arena: &mut Arena, region: &Region| match side {
             Side::Source(_) => memory_variable(arena, region),
-            Side::Machine(_) => region.variable(arena),
+            Side::Machine(..) => region.variable(arena),
         };
         let merged = graph.needs_merging();
         let mut memories = Vec::new();
@@ -130,18 +132,23 @@ impl<'a> Prepared<'a> {
             let address = arena.variable(&address_name(symbol), Sort::Bits(64));
             fixed.push((table.bits(arena, address), placed.address));
         }
-        let mut constants = Vec::new();
-        if let Side::Source(source) = side {
-            let mut next = CONSTANTS;
-            for global in &source.globals {
-                let Some(bytes) = &global.constant else { continue };
-                let region = if merged { Region::Rest } else { Region::Global(global.symbol.clone()) };
-                let variable = memory(arena, &region);
-                let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
-                fixed.push((table.bits(arena, address), next));
-                constants.push((table.memory(arena, variable), next, bytes.as_slice()));
-                next += (bytes.len() as u64).next_multiple_of(4096);
+        let known: Vec<(&'a String, &'a [u8])> = match side {
+            Side::Source(source) => {
+                let constant = |global: &'a Global| Some((&global.symbol, global.constant.as_deref()?));
+                source.globals.iter().filter_map(constant).collect()
             }
+            Side::Machine(_, function) => {
+                function.constants.iter().map(|(symbol, bytes)| (symbol, bytes.as_slice())).collect()
+            }
+        };
+        let (mut constants, mut next) = (Vec::new(), CONSTANTS);
+        for (symbol, bytes) in known {
+            let region = if merged { Region::Rest } else { Region::Global(symbol.clone()) };
+            let variable = memory(arena, &region);
+            let address = arena.variable(&address_name(symbol), Sort::Bits(64));
+            fixed.push((table.bits(arena, address), next));
+            constants.push((table.memory(arena, variable), next, bytes));
+            next += (bytes.len() as u64).next_multiple_of(4096);
         }
         let stack =
             arena.variable(if matches!(side, Side::Source(_)) { FRAME } else { "rsp" }, Sort::Bits(64));
@@ -153,7 +160,7 @@ impl<'a> Prepared<'a> {
                 .iter()
                 .map(|parameter| (table.bits(arena, parameter.variable), parameter.width_bits))
                 .collect(),
-            Side::Machine(_) => ARGUMENT_REGISTERS
+            Side::Machine(..) => ARGUMENT_REGISTERS
                 .iter()
                 .map(|name| {
                     let variable = arena.variable(name, Sort::Bits(64));
@@ -228,7 +235,7 @@ impl<'a> Prepared<'a> {
 fn returned(arena: &mut Arena, side: Side, width_bits: u32) -> ExprId {
     match side {
         Side::Source(_) => arena.variable(RETURN_VALUE, Sort::Bits(width_bits)),
-        Side::Machine(_) => {
+        Side::Machine(..) => {
             let rax = arena.variable("rax", Sort::Bits(64));
             if width_bits == 64 { rax } else { arena.extract(rax, 0, width_bits) }
         }

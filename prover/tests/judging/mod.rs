@@ -10,10 +10,12 @@ use metaloc_toolchain::llvm::Which;
 use metaloc_toolchain::process::Task;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The LLVM that makes the IR.
-pub fn llvm() -> Llvm {
-    Llvm::find(&Which::Number(19), None).expect("LLVM 19 is installed (./test does)")
+pub fn llvm() -> &'static Llvm {
+    static FOUND: OnceLock<Llvm> = OnceLock::new();
+    FOUND.get_or_init(|| Llvm::find(&Which::Number(19), None).expect("LLVM 19 is installed (./test does)"))
 }
 
 /// Compiles a file to an object.
@@ -76,7 +78,7 @@ impl Unit {
     pub fn new(source: &Path, flags: &[&str], folder: &Path) -> Unit {
         let llvm = llvm();
         let flags: Vec<String> = flags.iter().map(|flag| flag.to_string()).collect();
-        let text = compile::text(&llvm, source, &flags).unwrap();
+        let text = compile::text(llvm, source, &flags).unwrap();
         let module = Module::parse(&source.display().to_string(), &text).unwrap();
         let clang = llvm.clang().unwrap();
         let plain: Vec<String> = [vec!["-O0".to_owned(), "-w".to_owned()], flags].concat();
