@@ -29,13 +29,13 @@ fn main() {
 
 fn report(configuration: &Configuration, kernels: &[Kernel], judge: bool, verbose: bool) {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let (mut graphs, mut merged, mut same, mut undefined) = (0, 0, 0, 0);
+    let (mut graphs, mut merged, mut same, mut undefined) = (0, Vec::new(), 0, 0);
     for kernel in kernels {
         let mut note = |reason: String| reasons.entry(reason).or_default().push(kernel.label());
         match kernels::try_kernel(configuration, kernel, judge) {
             Outcome::Graphs { merged: one_region, tallies } => {
                 graphs += 1;
-                merged += usize::from(one_region);
+                merged.extend(one_region.then(|| kernel.label()));
                 for (side, tally) in tallies {
                     same += tally.same;
                     undefined += tally.undefined;
@@ -52,9 +52,11 @@ fn report(configuration: &Configuration, kernels: &[Kernel], judge: bool, verbos
         }
     }
     println!(
-        "{:28} graphs on both sides: {graphs} of {}, {merged} with one region for all but the frame",
+        "{:28} graphs on both sides: {graphs} of {}, {} with one region for all but the frame ({})",
         configuration.name,
-        kernels.len()
+        kernels.len(),
+        merged.len(),
+        merged.join(" ")
     );
     if judge {
         println!("{:28} runs: {same} as the compiled function, {undefined} undefined", "");

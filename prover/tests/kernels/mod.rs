@@ -88,7 +88,8 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// gcc-12 and clang-19, with the flags of the papers and with plain ones, x86-64, not position-independent.
+    /// gcc-12 and clang-19, with the flags of the papers and with plain ones, the latter also
+    /// position-independent; x86-64.
     pub fn all() -> Vec<Configuration> {
         let paper = [
             "-fwrapv",
@@ -100,13 +101,16 @@ impl Configuration {
         ];
         let clang = judging::llvm().clang().unwrap().to_owned();
         let mut found = Vec::new();
-        for (name, compiler, flags) in [
-            ("gcc-12, paper's flags", PathBuf::from("gcc-12"), &paper[..]),
-            ("clang-19, paper's flags", clang.clone(), &paper[..]),
-            ("gcc-12, default flags", PathBuf::from("gcc-12"), &[]),
-            ("clang-19, default flags", clang, &[]),
+        let gcc = || PathBuf::from("gcc-12");
+        for (name, compiler, flags, place) in [
+            ("gcc-12, paper's flags", gcc(), &paper[..], "-fno-pic"),
+            ("clang-19, paper's flags", clang.clone(), &paper[..], "-fno-pic"),
+            ("gcc-12, default flags", gcc(), &[], "-fno-pic"),
+            ("clang-19, default flags", clang.clone(), &[], "-fno-pic"),
+            ("gcc-12, default flags, PIE", gcc(), &[], "-fpie"),
+            ("clang-19, default flags, PIE", clang, &[], "-fpie"),
         ] {
-            let optimised = ["-O3", "-msse4.2", "-g", "-fno-pic"];
+            let optimised = ["-O3", "-msse4.2", "-g", place];
             let meaning = texts(if flags.is_empty() { &[] } else { &["-fwrapv", "-std=c11"] });
             found.push(Configuration {
                 name,
@@ -186,7 +190,8 @@ fn judge_pair(
     let mut globals: Vec<Global> = module.globals.clone();
     // A place that no global of the program overlaps, for pointers that are passed in.
     globals.push(Global { symbol: ELSEWHERE.to_owned(), size_bytes: 64, align_bytes: 16, constant: None });
-    let native = Native::link(&clang, &[object.to_owned()], &globals, &[kernel.name.clone()]).unwrap();
+    let native =
+        Native::link(&clang, &[object.to_owned()], &globals, std::slice::from_ref(&kernel.name)).unwrap();
     let mut random =
         Random(kernel.name.bytes().fold(11, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte)));
     let inputs: Vec<Input> = (0..INPUTS)
