@@ -15,6 +15,8 @@ mod lower;
 mod origin;
 mod segment;
 mod step;
+#[cfg(test)]
+mod tests;
 
 pub use bindings::{Bound, PointInfo};
 pub use lower::{FRAME, RETURN_VALUE, memory_variable};
