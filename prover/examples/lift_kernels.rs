@@ -2,7 +2,7 @@
 //! functions become graphs on both sides and why the others do not. With `--judge` the arrays are made small,
 //! and both graphs are run against the compiled function on random inputs.
 //!
-//! `cargo run --release -p metaloc-prover --example lift_kernels -- [--judge] [--verbose] [KERNEL...]`
+//! `cargo run --release -p metaloc-prover --example lift_kernels -- [--judge] [--verbose] [--with=PART-OF-CONFIGURATION] [KERNEL...]`
 
 #[path = "../tests/judging/mod.rs"]
 mod judging;
@@ -22,8 +22,9 @@ fn main() {
         .filter(|kernel| wanted.is_empty() || wanted.iter().any(|name| **name == kernel.name))
         .collect();
     println!("{} kernels", kernels.len());
-    for configuration in Configuration::all() {
-        report(&configuration, &kernels, judge, verbose);
+    let with = arguments.iter().find_map(|argument| argument.strip_prefix("--with=")).unwrap_or("");
+    for configuration in Configuration::all().iter().filter(|known| known.name.contains(with)) {
+        report(configuration, &kernels, judge, verbose);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Functions of an ELF object: bytes, range and relocations. So far relocatable objects for x86-64; everything
-//! else is one clear error.
+//! Functions of an ELF object: bytes, range and relocations. So far relocatable objects for x86-64 and i386;
+//! everything else is one clear error.
 
 use object::{
     Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionIndex, SectionKind,
@@ -25,6 +25,8 @@ pub struct FunctionCode {
     pub low_pc: u64,
     /// The bytes as in the file.
     pub bytes: Vec<u8>,
+    /// Width of an address: 64 or 32.
+    pub address_bits: u32,
     /// What the linker will change, by pc.
     pub relocations: Vec<Relocation>,
     /// Bytes that never change, from the symbol on that relocations name: constant pools.
@@ -73,7 +75,7 @@ pub enum ObjectError {
         reason: String,
     },
     /// Another processor.
-    #[error("{file}: for {found}, want little-endian x86-64")]
+    #[error("{file}: for {found}, want little-endian x86-64 or i386")]
     Architecture {
         /// The file.
         file: String,
@@ -126,7 +128,8 @@ impl ObjectFile {
             reason: error.to_string(),
         };
         let object = object::File::parse(bytes).map_err(malformed)?;
-        if object.architecture() != object::Architecture::X86_64 || !object.is_little_endian() {
+        let known = [object::Architecture::X86_64, object::Architecture::I386];
+        if !known.contains(&object.architecture()) || !object.is_little_endian() {
             let order = if object.is_little_endian() { "little" } else { "big" };
             let found = format!("{order}-endian {:?}", object.architecture());
             return Err(ObjectError::Architecture { file: file.to_owned(), found });
@@ -191,7 +194,7 @@ fn function(
     for (pc, relocation) in section.relocations() {
         if (low_pc..low_pc + size).contains(&pc) {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
-            let kind = kind(r_type).ok_or_else(|| ObjectError::Relocation {
+            let kind = kind(object.architecture(), r_type).ok_or_else(|| ObjectError::Relocation {
                 file: file.to_owned(),
                 section: section_name.clone(),
                 r_type: r_type.0,
@@ -202,10 +205,32 @@ fn function(
                 constants.insert(symbol.clone(), bytes);
                 alignments.insert(symbol.clone(), align_bytes);
             }
-            relocations.push(Relocation { pc, kind, symbol, addend: relocation.addend() });
+            // i386 keeps the addend in the field itself.
+            let addend = match relocation.has_implicit_addend() {
+                true => field(data, pc).ok_or_else(|| malformed(format!("a relocation at {pc:#x}")))?,
+                false => relocation.addend(),
+            };
+            relocations.push(Relocation { pc, kind, symbol, addend });
         }
     }
-    Ok(FunctionCode { name, section: section_name, low_pc, bytes, relocations, constants, alignments })
+    let address_bits = if object.architecture() == object::Architecture::I386 { 32 } else { 64 };
+    Ok(FunctionCode {
+        name,
+        section: section_name,
+        low_pc,
+        bytes,
+        address_bits,
+        relocations,
+        constants,
+        alignments,
+    })
+}
+
+/// A signed 32-bit field of a section.
+fn field(data: &[u8], pc: u64) -> Option<i64> {
+    let start = usize::try_from(pc).ok()?;
+    let bytes = data.get(start..start.checked_add(4)?)?;
+    Some(i64::from(i32::from_le_bytes(bytes.try_into().ok()?)))
 }
 
 /// What a symbol of a read-only section stands for, if the linker changes nothing there, and its alignment.
@@ -254,7 +279,14 @@ fn symbol_name<'a>(object: &object::File<'a>, symbol: &object::Symbol<'a, '_>) -
     }
 }
 
-fn kind(r_type: elf::RelocationType) -> Option<RelocationKind> {
+fn kind(architecture: object::Architecture, r_type: elf::RelocationType) -> Option<RelocationKind> {
+    if architecture == object::Architecture::I386 {
+        return match r_type {
+            elf::R_386_32 => Some(RelocationKind::Absolute32),
+            elf::R_386_PC32 | elf::R_386_PLT32 => Some(RelocationKind::Relative32),
+            _ => None,
+        };
+    }
     match r_type {
         elf::R_X86_64_64 => Some(RelocationKind::Absolute64),
         elf::R_X86_64_32 => Some(RelocationKind::Absolute32),

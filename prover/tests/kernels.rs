@@ -6,11 +6,13 @@ mod judging;
 mod kernels;
 
 use kernels::{Configuration, Kernel, Outcome, try_kernel};
+use metaloc_toolchain::process::Task;
 use std::sync::Mutex;
 
-/// Calls `visit` for each kernel and the first two configurations (the papers' flags), on two threads.
-fn each(wanted: impl Fn(&Kernel) -> bool, visit: impl Fn(&Configuration, &Kernel) + Sync) {
-    let configurations = Configuration::all();
+/// Calls `visit` for each kernel and both compilers with the papers' flags, on two threads.
+fn each(wanted: impl Fn(&Kernel) -> bool, i386: bool, visit: impl Fn(&Configuration, &Kernel) + Sync) {
+    let mut configurations = Configuration::all();
+    configurations.retain(|known| known.name.contains("paper") && known.name.contains("i386") == i386);
     let mut work = Vec::new();
     for kernel in kernels::all().into_iter().filter(wanted) {
         work.push(kernel);
@@ -20,7 +22,7 @@ fn each(wanted: impl Fn(&Kernel) -> bool, visit: impl Fn(&Configuration, &Kernel
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(kernel) = { work.lock().unwrap().pop() } {
-                    configurations[..2].iter().for_each(|configuration| visit(configuration, &kernel));
+                    configurations.iter().for_each(|configuration| visit(configuration, &kernel));
                 }
             });
         }
@@ -32,6 +34,7 @@ fn all_kernels_become_graphs_on_both_sides() {
     let count = Mutex::new(0);
     each(
         |kernel| kernel.defines.iter().all(|define| !define.contains("UNROLL")),
+        false,
         |configuration, kernel| match try_kernel(configuration, kernel, false) {
             Outcome::Graphs { .. } => *count.lock().unwrap() += 1,
             Outcome::Refused(side, reason) => {
@@ -62,8 +65,29 @@ const JUDGED: [&str; 14] = [
 
 #[test]
 fn graphs_do_what_the_compiled_function_does() {
+    judge(false);
+}
+
+/// Needs a C library for i386 and a kernel that runs such programs; says so where there is none.
+#[test]
+fn graphs_of_32_bit_code_do_what_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("f.c"), folder.path().join("f"));
+    std::fs::write(&source, "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }").unwrap();
+    let compile = Task::new("gcc-12").arg("-m32").arg(&source).arg("-o").arg(&program).run();
+    let runs = compile.is_ok_and(|outcome| outcome.exit.success())
+        && Task::new(&program).run().is_ok_and(|outcome| outcome.exit.success());
+    if runs {
+        judge(true);
+    } else {
+        eprintln!("skipped: no 32-bit programs here (packages gcc-multilib and libc6-dev-i386)");
+    }
+}
+
+fn judge(i386: bool) {
     each(
         |kernel| JUDGED.contains(&kernel.name.as_str()),
+        i386,
         |configuration, kernel| match try_kernel(configuration, kernel, true) {
             Outcome::Graphs { tallies, .. } => {
                 for (side, tally) in tallies {

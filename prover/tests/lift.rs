@@ -135,6 +135,7 @@ fn code(bytes: &[u8]) -> FunctionCode {
         section: ".text".into(),
         low_pc: 0,
         bytes: bytes.to_vec(),
+        address_bits: 64,
         relocations: Vec::new(),
         constants: BTreeMap::new(),
         alignments: BTreeMap::new(),

@@ -86,7 +86,7 @@ impl Unit {
         let globals: Vec<Global> =
             module.globals.iter().filter(|global| global.constant.is_none()).cloned().collect();
         let names: Vec<String> = module.functions().iter().map(|function| function.name.clone()).collect();
-        let native = Native::link(clang, &[object], &globals, &names).unwrap();
+        let native = Native::link(clang, module.layout.pointer_bits, &[object], &globals, &names).unwrap();
         Unit { module, native }
     }
 

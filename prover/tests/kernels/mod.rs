@@ -89,7 +89,7 @@ pub struct Configuration {
 
 impl Configuration {
     /// gcc-12 and clang-19, with the flags of the papers and with plain ones, the latter also
-    /// position-independent; x86-64.
+    /// position-independent, for x86-64; and the papers' for i386.
     pub fn all() -> Vec<Configuration> {
         let paper = [
             "-fwrapv",
@@ -108,16 +108,18 @@ impl Configuration {
             ("gcc-12, default flags", gcc(), &[], "-fno-pic"),
             ("clang-19, default flags", clang.clone(), &[], "-fno-pic"),
             ("gcc-12, default flags, PIE", gcc(), &[], "-fpie"),
-            ("clang-19, default flags, PIE", clang, &[], "-fpie"),
+            ("clang-19, default flags, PIE", clang.clone(), &[], "-fpie"),
+            ("gcc-12, i386, paper's flags", gcc(), &paper[..], "-m32"),
+            ("clang-19, i386, paper's flags", clang, &paper[..], "-m32"),
         ] {
             let optimised = ["-O3", "-msse4.2", "-g", place];
-            let meaning = texts(if flags.is_empty() { &[] } else { &["-fwrapv", "-std=c11"] });
-            found.push(Configuration {
-                name,
-                compiler,
-                flags: texts(&[&optimised, flags].concat()),
-                meaning,
-            });
+            let mut meaning = texts(if flags.is_empty() { &[] } else { &["-fwrapv", "-std=c11"] });
+            let mut flags = texts(&[&optimised, flags].concat());
+            if place == "-m32" {
+                flags.push("-fno-pic".to_owned());
+                meaning.push("-m32".to_owned());
+            }
+            found.push(Configuration { name, compiler, flags, meaning });
         }
         found
     }
@@ -190,8 +192,14 @@ fn judge_pair(
     let mut globals: Vec<Global> = module.globals.clone();
     // A place that no global of the program overlaps, for pointers that are passed in.
     globals.push(Global { symbol: ELSEWHERE.to_owned(), size_bytes: 64, align_bytes: 16, constant: None });
-    let native =
-        Native::link(&clang, &[object.to_owned()], &globals, std::slice::from_ref(&kernel.name)).unwrap();
+    let native = Native::link(
+        &clang,
+        module.layout.pointer_bits,
+        &[object.to_owned()],
+        &globals,
+        std::slice::from_ref(&kernel.name),
+    )
+    .unwrap();
     let mut random =
         Random(kernel.name.bytes().fold(11, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte)));
     let inputs: Vec<Input> = (0..INPUTS)
@@ -206,7 +214,12 @@ fn judge_pair(
         .collect();
     let returns_bits = pair.source.returns_bits;
     let limit = 2_000_000;
-    let source = judge(arena, Side::Source(&pair.source), returns_bits, &native, &inputs, limit).unwrap();
+    let source = match judge(arena, Side::Source(&pair.source), returns_bits, &native, &inputs, limit) {
+        Ok(source) => source,
+        Err(error) => {
+            return vec![("native", Tally { wrong: vec![error.to_string()], ..Tally::default() })];
+        }
+    };
     // The machine is asked only where the source is defined.
     let defined: Vec<Input> = inputs
         .iter()
@@ -240,7 +253,9 @@ fn within_conditions(input: &mut Input, native: &Native, random: &mut Random, nu
         "sum" => {
             input.arguments[0] = [0, 1, 9, 100, 500, 999][number as usize % 6];
             if let (Some(pointer), Some(place)) = (at("sum2"), at(ELSEWHERE)) {
-                input.memory[pointer] = native.globals()[place].address.to_le_bytes().to_vec();
+                let address = native.globals()[place].address.to_le_bytes();
+                let size = native.globals()[pointer].global.size_bytes as usize;
+                input.memory[pointer] = address[..size].to_vec();
             }
         }
         "loopSplitting" => {
