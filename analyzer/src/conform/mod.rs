@@ -109,7 +109,7 @@ impl<'a> Case<'_, 'a> {
 
     /// The block of P that an instruction was in.
     fn source_block(&self, source: InstId) -> Option<BlockId> {
-        self.changes.before(source).map(|at| self.changes.block_before(at.block).id)
+        self.changes.before(source).map(|at| at.block)
     }
 
     /// True if an instruction of P is not in P' any more.
@@ -166,7 +166,7 @@ impl<'a> Case<'_, 'a> {
             sources,
             site: self.destination.site,
             extra: Vec::new(),
-            path: Vec::new(),
+            off_path: false,
         }
     }
 

@@ -49,8 +49,9 @@ fn confidence(case: &Case<'_, '_>, proved: bool) -> Confidence {
 /// gone before one that is still there.
 pub(super) fn owner(case: &Case<'_, '_>) -> Option<Source> {
     let loc = case.inst().loc;
-    let blocks = case.placements.blocks_with(loc).iter();
-    let mut with = blocks.flat_map(|b| &case.changes.block_before(*b).insts).filter(|inst| inst.loc == loc);
+    let blocks = case.placements.blocks_with(loc);
+    let insts = blocks.iter().filter_map(|id| case.changes.block_before(*id)).flat_map(|block| &block.insts);
+    let mut with = insts.filter(|inst| inst.loc == loc);
     let inst = with.clone().find(|inst| case.is_gone(inst.id)).or_else(|| with.next())?;
     Some(Source { inst: inst.id, loc, link: Link::Update })
 }

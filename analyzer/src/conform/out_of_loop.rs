@@ -68,12 +68,11 @@ fn source(case: &Case<'_, '_>) -> Option<Source> {
 /// A branch that is taken out of the loop and still leaves to where it left the loop: the way that it
 /// decides is the way that it was on.
 fn is_trivial_unswitch(case: &Case<'_, '_>, from: BlockId) -> bool {
-    let (Some(old), Some(new)) = (case.changes.index_before(from), case.changes.index_after(case.block))
+    let (Some(old), Some(new)) = (case.changes.block_before(from), case.changes.block_after(case.block))
     else {
         return false;
     };
-    let old = &case.changes.block_before(old).successors;
-    let mut new = case.changes.block_after(new).successors.iter();
+    let (old, mut new) = (&old.successors, new.successors.iter());
     case.is(InstFlags::TERMINATOR)
         && new.any(|to| case.placements.was(*to).is_some_and(|was| old.contains(&was)))
 }
