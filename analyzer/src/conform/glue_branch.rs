@@ -36,9 +36,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !blocks.iter().all(in_front) {
         return None;
     }
-    let mut finding = case.finding("glue_branch", Operation::Drop, Confidence::Likely);
-    finding.sources.push(owner);
-    Some(finding)
+    Some(case.finding("glue_branch", Operation::Drop, Confidence::Likely, Some(owner)))
 }
 
 #[cfg(test)]

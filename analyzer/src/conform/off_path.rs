@@ -23,11 +23,9 @@ use crate::lineage::Origin;
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let off_path = case.off_path()?;
     let confidence = confidence(case, !off_path.extra.is_empty());
-    let mut finding = case.finding("off_path", Operation::Drop, confidence);
-    if finding.sources.iter().all(|s| s.loc != case.inst().loc) {
-        finding.sources.extend(owner(case));
-        finding.sources.sort_by_key(|s| s.link);
-    }
+    let unexplained = case.destination.sources.iter().all(|s| s.loc != case.inst().loc);
+    let owner = if unexplained { owner(case) } else { None };
+    let mut finding = case.finding("off_path", Operation::Drop, confidence, owner);
     finding.extra = off_path.extra.clone();
     Some(finding)
 }

@@ -41,10 +41,9 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     }
     let sunk = down && case.destination.origin == Origin::Moved;
     let confidence = if sunk { Confidence::Note } else { Confidence::Likely };
-    let mut finding = case.finding("out_of_loop", Operation::Drop, confidence);
-    if !finding.sources.contains(&source) {
-        finding.sources.insert(0, source);
-    }
+    let mut finding = case.finding("out_of_loop", Operation::Drop, confidence, Some(source));
+    // What was taken out of the loop comes first, whatever else the destination stands for.
+    finding.sources.sort_by_key(|s| *s != source);
     Some(finding)
 }
 
