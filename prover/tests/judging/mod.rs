@@ -18,6 +18,20 @@ pub fn llvm() -> &'static Llvm {
     FOUND.get_or_init(|| Llvm::find(&Which::Number(19), None).expect("LLVM 19 is installed (./test does)"))
 }
 
+/// Whether there is a C library for i386 and a kernel that runs such programs; says so if not.
+pub fn runs_32_bit_programs() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("f.c"), folder.path().join("f"));
+    std::fs::write(&source, "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }").unwrap();
+    let compiled = Task::new("gcc-12").arg("-m32").arg(&source).arg("-o").arg(&program).run();
+    let runs = compiled.is_ok_and(|outcome| outcome.exit.success())
+        && Task::new(&program).run().is_ok_and(|outcome| outcome.exit.success());
+    if !runs {
+        eprintln!("skipped: no 32-bit programs here (packages gcc-multilib and libc6-dev-i386)");
+    }
+    runs
+}
+
 /// Compiles a file to an object.
 pub fn object(compiler: &Path, source: &Path, flags: &[String], folder: &Path) -> PathBuf {
     let to = folder.join(source.file_stem().unwrap()).with_extension("o");
