@@ -4,13 +4,10 @@
 //! differ is enough, plus the instructions elsewhere that an event mentions (a copy has its source there).
 
 use std::cell::{OnceCell, RefCell};
-use std::ops::Range;
 use std::sync::Arc;
 
 use metaloc_record::{Block, BlockId, EventKind, Inst, InstId, LocId, Opcode, PassRun, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::cfg::NONE;
 
 /// Up to here a block is searched; a longer one gets a table, since a run may change thousands of
 /// instructions in one block.
@@ -19,8 +16,8 @@ const SMALL_BLOCK: usize = 16;
 /// Where an instruction is in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At {
-    /// Index of its block in the snapshot.
-    pub block: u32,
+    /// Its block.
+    pub block: BlockId,
     /// Position in the block.
     pub position: u32,
 }
@@ -30,54 +27,44 @@ pub struct At {
 pub struct Changes<'a> {
     before: &'a Snapshot,
     after: &'a Snapshot,
-    before_blocks: Vec<u32>,
-    after_blocks: Vec<u32>,
-    changed: Vec<u32>,
-    same_edges: bool,
-    same_layout: bool,
+    changed: Vec<BlockId>,
+    rewired: Vec<BlockId>,
     before_at: FxHashMap<InstId, At>,
     after_at: FxHashMap<InstId, At>,
     loses_stores: OnceCell<bool>,
-    had: RefCell<FxHashMap<u32, FxHashSet<LocId>>>,
+    had: RefCell<FxHashMap<BlockId, FxHashSet<LocId>>>,
 }
 
 impl<'a> Changes<'a> {
     /// Compares the snapshots of a run.
     pub fn new(run: &PassRun<'a>) -> Changes<'a> {
-        let shared = Shared::of(run.before, run.after);
-        let before_blocks = positions(run.before);
-        let same_layout = shared.is_same_layout(run.before, run.after);
-        let after_blocks = if same_layout { before_blocks.clone() } else { positions(run.after) };
         let mut changes = Changes {
             before: run.before,
             after: run.after,
-            before_blocks,
-            after_blocks,
             changed: Vec::new(),
-            same_edges: false,
-            same_layout,
+            rewired: Vec::new(),
             before_at: FxHashMap::default(),
             after_at: FxHashMap::default(),
             loses_stores: OnceCell::new(),
             had: RefCell::default(),
         };
-        changes.compare(&shared);
+        changes.compare();
         changes.find_mentioned(run);
         changes
     }
 
     /// True if P' has the blocks and edges of P.
     pub fn same_edges(&self) -> bool {
-        self.same_edges
+        self.rewired.is_empty() && self.before.entry() == self.after.entry()
     }
 
-    /// True if P' has the blocks of P in the same order: an index is then the same block in both.
-    pub fn same_layout(&self) -> bool {
-        self.same_layout
+    /// Blocks of P and P' that are in one of them only, or have other successors, in the order of ids.
+    pub fn rewired(&self) -> &[BlockId] {
+        &self.rewired
     }
 
-    /// Indices of the blocks of P' that are new or differ from what they were in P.
-    pub fn changed(&self) -> &[u32] {
+    /// The blocks of P' that are new or differ from what they were in P, in the order of ids.
+    pub fn changed(&self) -> &[BlockId] {
         &self.changed
     }
 
@@ -97,53 +84,40 @@ impl<'a> Changes<'a> {
         self.before_at.contains_key(&inst) && !self.after_at.contains_key(&inst)
     }
 
-    /// The instruction at a place of P.
+    /// The instruction at a place of P that [`Changes::before`] gave.
     pub fn inst_before(&self, at: At) -> &'a Inst {
-        &self.before.blocks[at.block as usize].insts[at.position as usize]
+        let block = self.block_before(at.block).expect("an indexed block is in P");
+        &block.insts[at.position as usize]
     }
 
-    /// The block of P at an index.
-    pub fn block_before(&self, index: u32) -> &'a Block {
-        &self.before.blocks[index as usize]
+    /// A block as it was in P.
+    pub fn block_before(&self, id: BlockId) -> Option<&'a Block> {
+        self.before.get(id).map(|block| &**block)
     }
 
-    /// The block of P' at an index.
-    pub fn block_after(&self, index: u32) -> &'a Block {
-        &self.after.blocks[index as usize]
-    }
-
-    /// Index in P of a block.
-    pub fn index_before(&self, id: BlockId) -> Option<u32> {
-        self.before_blocks.get(id.index()).copied().filter(|i| *i != NONE)
-    }
-
-    /// Index in P' of a block.
-    pub fn index_after(&self, id: BlockId) -> Option<u32> {
-        self.after_blocks.get(id.index()).copied().filter(|i| *i != NONE)
+    /// A block as it is in P'.
+    pub fn block_after(&self, id: BlockId) -> Option<&'a Block> {
+        self.after.get(id).map(|block| &**block)
     }
 
     /// True if a block of P' was there in P and had the location.
-    pub fn had(&self, block: BlockId, loc: LocId) -> bool {
-        let Some(index) = self.index_before(block) else { return false };
-        let insts = &self.block_before(index).insts;
+    pub fn had(&self, id: BlockId, loc: LocId) -> bool {
+        let Some(block) = self.block_before(id) else { return false };
+        let insts = &block.insts;
         if insts.len() <= SMALL_BLOCK {
             return insts.iter().any(|inst| inst.loc == loc);
         }
         let mut had = self.had.borrow_mut();
-        had.entry(index).or_insert_with(|| insts.iter().map(|inst| inst.loc).collect()).contains(&loc)
+        had.entry(id).or_insert_with(|| insts.iter().map(|inst| inst.loc).collect()).contains(&loc)
     }
 
     /// True if the instruction was in this block of P', with this location, in P already: where control
     /// passes it, it passed it before the run as well.
-    pub fn is_anchor(&self, block: u32, inst: &Inst) -> bool {
-        let block = self.block_after(block);
-        let Some(index) = self.index_before(block.id) else {
-            return false;
-        };
+    pub fn is_anchor(&self, block: BlockId, inst: &Inst) -> bool {
         match self.before(inst.id) {
-            Some(at) => at.block == index && self.inst_before(at).loc == inst.loc,
-            // Not indexed: the block is the same in P.
-            None => !self.after_at.contains_key(&inst.id),
+            Some(at) => at.block == block && self.inst_before(at).loc == inst.loc,
+            // Not indexed: the block, if it was there, is the same in P.
+            None => !self.after_at.contains_key(&inst.id) && self.before.has(block),
         }
     }
 
@@ -156,105 +130,60 @@ impl<'a> Changes<'a> {
         })
     }
 
-    fn compare(&mut self, shared: &Shared) {
-        let mut same = self.before.blocks.len() == self.after.blocks.len()
-            && self.before.blocks.first().map(|b| b.id) == self.after.blocks.first().map(|b| b.id);
-        for index in shared.middle(self.after) {
-            let block = &self.after.blocks[index];
-            let old = self.index_before(block.id).map(|i| &self.before.blocks[i as usize]);
-            if old.is_some_and(|old| Arc::ptr_eq(old, block) || old == block) {
+    fn compare(&mut self) {
+        for id in self.before.differences(self.after) {
+            let (old, new) = (self.before.get(id), self.after.get(id));
+            if old.zip(new).is_some_and(|(old, new)| Arc::ptr_eq(old, new) || old == new) {
                 continue;
             }
-            same &= old.is_some_and(|old| old.successors == block.successors);
-            self.changed.push(index as u32);
-            index_block(index, block, &mut self.after_at);
-            if let Some(index) = self.index_before(block.id) {
-                index_block(index as usize, self.block_before(index), &mut self.before_at);
+            if old.zip(new).is_none_or(|(old, new)| old.successors != new.successors) {
+                self.rewired.push(id);
+            }
+            if let Some(new) = new {
+                self.changed.push(id);
+                index_block(new, &mut self.after_at);
+            }
+            if let Some(old) = old {
+                index_block(old, &mut self.before_at);
             }
         }
-        for index in shared.middle(self.before) {
-            let block = &self.before.blocks[index];
-            if self.index_after(block.id).is_none() {
-                same = false;
-                index_block(index, block, &mut self.before_at);
-            }
-        }
-        self.same_edges = same;
     }
 
     fn find_mentioned(&mut self, run: &PassRun<'_>) {
         // What was made in the run is not in P; only the rest is worth a search.
         let mut made: FxHashSet<InstId> = FxHashSet::default();
-        let mut wanted: FxHashSet<InstId> = FxHashSet::default();
+        let mut wanted: FxHashMap<BlockId, FxHashSet<InstId>> = FxHashMap::default();
         for event in run.events {
             if let EventKind::Create { inst } | EventKind::Clone { new: inst, .. } = event.kind {
                 made.insert(inst);
             }
             for inst in event.kind.insts().into_iter().flatten() {
-                if !self.before_at.contains_key(&inst) && !made.contains(&inst) {
-                    wanted.insert(inst);
+                if !self.before_at.contains_key(&inst)
+                    && !made.contains(&inst)
+                    && let Some(home) = run.homes.home(inst)
+                {
+                    wanted.entry(home).or_default().insert(inst);
                 }
             }
         }
-        if wanted.is_empty() {
-            return;
-        }
-        for (index, block) in self.after.blocks.iter().enumerate() {
-            let Some(old) = self.index_before(block.id) else { continue };
-            if self.changed.binary_search(&(index as u32)).is_ok() {
+        for (id, wanted) in wanted {
+            // In a block that changed everything is indexed already.
+            if self.changed.binary_search(&id).is_ok() || !self.before.has(id) {
                 continue;
             }
-            for (position, inst) in block.insts.iter().enumerate() {
-                if wanted.contains(&inst.id) {
-                    let position = position as u32;
-                    self.before_at.insert(inst.id, At { block: old, position });
-                    self.after_at.insert(inst.id, At { block: index as u32, position });
-                }
+            let Some(block) = self.after.get(id) else { continue };
+            for (position, inst) in block.insts.iter().enumerate().filter(|(_, i)| wanted.contains(&i.id)) {
+                let at = At { block: id, position: position as u32 };
+                self.before_at.insert(inst.id, at);
+                self.after_at.insert(inst.id, at);
             }
         }
     }
 }
 
-/// How many blocks at the start and at the end are the very same in P and P'. A run on one loop of a large
-/// function leaves most blocks alone, and comparing pointers does not even touch them.
-struct Shared {
-    start: usize,
-    end: usize,
-}
-
-impl Shared {
-    fn of(before: &Snapshot, after: &Snapshot) -> Shared {
-        let same = |(a, b): &(&Arc<Block>, &Arc<Block>)| Arc::ptr_eq(a, b);
-        let (before, after) = (&before.blocks, &after.blocks);
-        let start = before.iter().zip(after).take_while(same).count();
-        let rest = before[start..].iter().rev().zip(after[start..].iter().rev());
-        Shared { start, end: rest.take_while(same).count() }
-    }
-
-    /// The blocks of a snapshot that are not known to be shared.
-    fn middle(&self, snapshot: &Snapshot) -> Range<usize> {
-        self.start..snapshot.blocks.len() - self.end
-    }
-
-    fn is_same_layout(&self, before: &Snapshot, after: &Snapshot) -> bool {
-        let ids = |snapshot: &Snapshot| snapshot.blocks[self.middle(snapshot)].iter().map(|b| b.id).collect();
-        let (before, after): (Vec<BlockId>, Vec<BlockId>) = (ids(before), ids(after));
-        before == after
-    }
-}
-
-fn positions(snapshot: &Snapshot) -> Vec<u32> {
-    let ids = snapshot.blocks.iter().map(|b| b.id.index());
-    let mut positions = vec![NONE; ids.clone().max().map_or(0, |id| id + 1)];
-    for (index, id) in ids.enumerate() {
-        positions[id] = index as u32;
-    }
-    positions
-}
-
-fn index_block(index: usize, block: &Block, into: &mut FxHashMap<InstId, At>) {
+fn index_block(block: &Block, into: &mut FxHashMap<InstId, At>) {
     for (position, inst) in block.insts.iter().enumerate() {
-        into.insert(inst.id, At { block: index as u32, position: position as u32 });
+        into.insert(inst.id, At { block: block.id, position: position as u32 });
     }
 }
 
@@ -278,14 +207,17 @@ mod tests {
         let run = scene.run();
         let changes = Changes::new(&run);
         assert!(changes.same_edges());
-        assert_eq!(changes.changed(), [0]);
-        assert_eq!(changes.before(InstId(3)), Some(At { block: 1, position: 0 }));
+        assert_eq!(changes.changed(), [BlockId(0)]);
+        assert_eq!(changes.before(InstId(3)), Some(At { block: BlockId(1), position: 0 }));
         assert_eq!(changes.before(InstId(4)), None);
         assert_eq!(changes.before(InstId(9)), None);
-        let blocks = &run.after.blocks;
-        assert!(changes.is_anchor(0, &blocks[0].insts[0]));
-        assert!(!changes.is_anchor(0, &blocks[0].insts[1]));
-        assert!(changes.is_anchor(1, &blocks[1].insts[1]));
+        let is_anchor = |block, position: usize| {
+            let block = run.after.get(BlockId(block)).expect("the block is there");
+            changes.is_anchor(block.id, &block.insts[position])
+        };
+        assert!(is_anchor(0, 0));
+        assert!(!is_anchor(0, 1));
+        assert!(is_anchor(1, 1));
     }
 
     #[test]
@@ -298,6 +230,9 @@ mod tests {
              b0 -> b1: %2 br @2
              b1: %4 ret @4",
         );
-        assert!(!Changes::new(&scene.run()).same_edges());
+        let run = scene.run();
+        let changes = Changes::new(&run);
+        assert!(!changes.same_edges());
+        assert_eq!(changes.rewired(), [BlockId(0)]);
     }
 }

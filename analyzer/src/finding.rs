@@ -1,6 +1,6 @@
 //! What the judgement says, structured; rendering is another layer.
 
-use metaloc_record::{BlockId, InstId, LocId, StackId};
+use metaloc_record::{InstId, LocId, StackId};
 
 /// The right update of a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,6 +109,6 @@ pub struct Finding {
     pub site: StackId,
     /// Locations on paths through the destination that are on no path through a source.
     pub extra: Vec<LocId>,
-    /// A path in P' through the destination and the first extra location, if there is one.
-    pub path: Vec<BlockId>,
+    /// True if some path through the destination did not have its location: [`crate::path`] shows one.
+    pub off_path: bool,
 }

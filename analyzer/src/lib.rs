@@ -6,6 +6,7 @@
 //! - [`changes`]: what a run touched;
 //! - [`lineage`]: destinations and their sources (the paper's Algorithm 1);
 //! - [`cfg`](mod@cfg), [`location_sets`], [`placement`]: paths, and the locations on them (Algorithm 2);
+//! - [`view`], [`outline`], [`memory`]: which part of a function that takes, and what is kept between runs;
 //! - [`conform`]: the rules, one file each (Algorithm 3);
 //! - [`finding`]: what comes out.
 
@@ -15,17 +16,20 @@ pub mod conform;
 pub mod finding;
 pub mod lineage;
 pub mod location_sets;
+pub mod memory;
+pub mod outline;
 pub mod placement;
+pub mod view;
 
 #[cfg(test)]
 pub(crate) mod scene;
 
 pub use finding::{Actual, Confidence, Finding, Kind, Link, Operation, Source};
+pub use memory::Memory;
 
 use std::cell::RefCell;
 
-use metaloc_record::{BlockId, PassRun, StackId};
-use rustc_hash::FxHashSet;
+use metaloc_record::{BlockId, PassRun};
 
 use changes::Changes;
 use conform::Case;
@@ -49,61 +53,99 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Judges one run of one pass on one function.
-pub fn judge(run: &PassRun<'_>) -> Judgement {
+/// Judges one run of one pass on one function. `memory` is what the last call on the same function left in it,
+/// or an empty one.
+pub fn judge(run: &PassRun<'_>, memory: &mut Memory) -> Judgement {
+    judge_within(run, memory, Extent::Region)
+}
+
+/// The same without a memory and without regions, in the time of the whole function: what [`judge`] is audited
+/// against.
+pub fn judge_whole(run: &PassRun<'_>) -> Judgement {
+    judge_within(run, &mut Memory::default(), Extent::Function)
+}
+
+/// How much of a function to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Region,
+    Function,
+}
+
+fn judge_within(run: &PassRun<'_>, memory: &mut Memory, extent: Extent) -> Judgement {
     let changes = Changes::new(run);
     if changes.changed().is_empty() {
         return Judgement::default();
     }
     let lineage = Lineage::new(run, &changes);
-    let placements = Placements::new(run, &changes, &lineage);
-    let findings = SCRATCH.with_borrow_mut(|scratch| findings(run, &changes, &lineage, &placements, scratch));
-    Judgement { findings, judged: lineage.destinations.len(), foreign: lineage.foreign }
+    let open: Vec<&Destination<'_>> =
+        lineage.destinations.iter().filter(|destination| is_open(run, &changes, destination)).collect();
+    let mut judgement =
+        Judgement { findings: Vec::new(), judged: lineage.destinations.len(), foreign: lineage.foreign };
+    if !open.is_empty() {
+        memory.catch_up(run.before, run.locations);
+        let placements = match extent {
+            Extent::Region => Placements::new(run, &changes, &lineage, memory, &open),
+            Extent::Function => Placements::of_function(run, &changes, &lineage, memory),
+        };
+        SCRATCH.with_borrow_mut(|scratch| {
+            let findings =
+                open.iter().filter_map(|d| finding(run, &changes, &lineage, &placements, d, scratch));
+            judgement.findings.extend(findings);
+        });
+    }
+    judgement
 }
 
-fn findings(
-    run: &PassRun<'_>,
-    changes: &Changes<'_>,
-    lineage: &Lineage<'_>,
-    placements: &Placements<'_, '_>,
+/// The path that a finding is about: from the entry of P' through its destination, and one that did not have
+/// the location. Empty if the finding is not about a path. Costs a walk through the function, so it is asked
+/// for what a report shows only.
+pub fn path(run: &PassRun<'_>, finding: &Finding) -> Vec<BlockId> {
+    let changes = Changes::new(run);
+    let Some(at) = changes.after(finding.destination).filter(|_| finding.off_path) else {
+        return Vec::new();
+    };
+    let Some(inst) = changes.block_after(at.block).and_then(|block| block.insts.get(at.position as usize))
+    else {
+        return Vec::new();
+    };
+    let lineage = Lineage::new(run, &changes);
+    let mut memory = Memory::default();
+    memory.catch_up(run.before, run.locations);
+    let placements = Placements::of_function(run, &changes, &lineage, &memory);
+    placements.path(at.block, inst.loc, finding.extra.first().copied())
+}
+
+fn finding<'c, 'a>(
+    run: &PassRun<'a>,
+    changes: &'c Changes<'a>,
+    lineage: &'c Lineage<'a>,
+    placements: &'c Placements<'c, 'a>,
+    destination: &'c Destination<'a>,
     scratch: &mut Scratch,
-) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
-    let mut shown: FxHashSet<StackId> = FxHashSet::default();
-    for destination in &lineage.destinations {
-        let block = changes.block_after(destination.at.block).id;
-        if !is_open(run, changes, destination, block) {
-            continue;
-        }
-        let loc = destination.inst.loc;
-        let placement =
-            if loc.is_some() { placements.of_location(block, loc, scratch) } else { Placement::Unclear };
-        let sources_conform = matches!(placement, Placement::OffPath(_))
-            && destination.sources.len() > 1
-            && placements.conform(block, &source_blocks(changes, destination), scratch);
-        let locations = run.locations;
-        let case =
-            Case { destination, block, placement, sources_conform, changes, placements, lineage, locations };
-        let Some(mut finding) = conform::check(&case) else { continue };
-        // Asked last, since most destinations give no finding: code that is never reached misleads nobody.
-        // What is lost there is lost in other functions as well.
-        if finding.kind == Kind::Incorrect && !placements.is_reachable(block) {
-            continue;
-        }
-        // A path costs a walk through the function; one for each site is what a report shows.
-        if let Placement::OffPath(off_path) = &case.placement
-            && shown.insert(finding.site)
-        {
-            finding.path = placements.path(block, loc, off_path);
-        }
-        findings.push(finding);
+) -> Option<Finding> {
+    let (block, loc) = (destination.at.block, destination.inst.loc);
+    let placement =
+        if loc.is_some() { placements.of_location(block, loc, scratch) } else { Placement::Unclear };
+    let sources_conform = matches!(placement, Placement::OffPath(_))
+        && destination.sources.len() > 1
+        && placements.conform(block, &source_blocks(changes, destination), scratch);
+    let locations = run.locations;
+    let case =
+        Case { destination, block, placement, sources_conform, changes, placements, lineage, locations };
+    let mut finding = conform::check(&case)?;
+    // Asked last, since most destinations give no finding: code that is never reached misleads nobody.
+    // What is lost there is lost in other functions as well.
+    if finding.kind == Kind::Incorrect && !placements.is_reachable(block) {
+        return None;
     }
-    findings
+    finding.off_path = matches!(case.placement, Placement::OffPath(_));
+    Some(finding)
 }
 
 /// True unless it is plain that nothing can be said against the destination's location: it has one that
 /// the same block had in P, or line 0, or none that anybody could have expected.
-fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'_>, block: BlockId) -> bool {
+fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
     let loc = destination.inst.loc;
     if conform::has_no_code(destination.inst) {
         return false;
@@ -114,10 +156,9 @@ fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'
     if !is_real(run.locations, loc) {
         return false;
     }
-    !changes.had(block, loc)
+    !changes.had(destination.at.block, loc)
 }
 
 fn source_blocks(changes: &Changes<'_>, destination: &Destination<'_>) -> Vec<BlockId> {
-    let sources = destination.sources.iter().filter_map(|s| changes.before(s.inst));
-    sources.map(|at| changes.block_before(at.block).id).collect()
+    destination.sources.iter().filter_map(|s| changes.before(s.inst)).map(|at| at.block).collect()
 }

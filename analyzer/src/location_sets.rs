@@ -42,8 +42,8 @@ pub trait Blocks {
     fn before(&self, block: u32) -> Option<u32>;
     /// Calls with each location of a block of P' that counts.
     fn locations(&self, block: u32, each: &mut dyn FnMut(LocId));
-    /// The blocks of P that had a location.
-    fn with(&self, loc: LocId) -> &[u32];
+    /// True if the predicate holds for one of the blocks of P that had a location.
+    fn any_with(&self, loc: LocId, predicate: &dyn Fn(u32) -> bool) -> bool;
 }
 
 /// Buffers that are used again from query to query and from run to run.
@@ -104,10 +104,7 @@ pub fn extra(
         }
         for &block in after.dag.blocks(node as usize) {
             blocks.locations(block, &mut |loc| {
-                if extra.len() < MAX_EXTRA
-                    && !extra.contains(&loc)
-                    && !blocks.with(loc).iter().any(|b| is_known(*b))
-                {
+                if extra.len() < MAX_EXTRA && !extra.contains(&loc) && !blocks.any_with(loc, &is_known) {
                     extra.push(loc);
                 }
             });
@@ -317,8 +314,8 @@ mod tests {
             self.after_locs[block as usize].iter().for_each(|loc| each(LocId(*loc)));
         }
 
-        fn with(&self, loc: LocId) -> &[u32] {
-            self.with.get(&loc.0).map_or(&[], Vec::as_slice)
+        fn any_with(&self, loc: LocId, predicate: &dyn Fn(u32) -> bool) -> bool {
+            self.with.get(&loc.0).is_some_and(|blocks| blocks.iter().any(|block| predicate(*block)))
         }
     }
 

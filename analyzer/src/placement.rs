@@ -21,16 +21,20 @@
 //! - If the edges changed, iterations of a loop may have been laid out one after the other, so that what
 //!   were two iterations is one path now. The set of a source is then taken over any number of
 //!   iterations. An extra location is one that no execution that passes the source ever passes.
+//!
+//! Most runs change a small part of a function, and only the region around that part is looked at (see
+//! [`crate::outline`]).
 
 use std::cell::{OnceCell, RefCell};
 
-use metaloc_record::{BlockId, LocId, PassRun, Snapshot};
+use metaloc_record::{BlockId, LocId, PassRun};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::cfg::{Dag, Dominators, Graph, Loops};
 use crate::changes::Changes;
-use crate::lineage::Lineage;
-use crate::location_sets::{self, Blocks, Scratch, Side, is_real};
+use crate::lineage::{Destination, Lineage};
+use crate::location_sets::{self, Blocks, Scratch, is_real};
+use crate::memory::{Memory, Views};
+use crate::view::View;
 
 /// What can be said about a location on the paths through a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,115 +58,7 @@ pub struct OffPath {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Query {
     destination: BlockId,
-    blocks: Vec<u32>,
-}
-
-/// One snapshot with what is derived from it when it is first asked for.
-struct View {
-    graph: Graph,
-    loops: Loops,
-    paths: OnceCell<Dag>,
-    components: OnceCell<Dag>,
-    dominators: OnceCell<Dominators>,
-    forward: OnceCell<Dag>,
-    forward_dominators: OnceCell<Dominators>,
-    component_dominators: OnceCell<Dominators>,
-}
-
-impl View {
-    fn new(snapshot: &Snapshot) -> View {
-        let graph = Graph::new(snapshot);
-        let loops = Loops::new(&graph);
-        View {
-            graph,
-            loops,
-            paths: OnceCell::new(),
-            components: OnceCell::new(),
-            dominators: OnceCell::new(),
-            forward: OnceCell::new(),
-            forward_dominators: OnceCell::new(),
-            component_dominators: OnceCell::new(),
-        }
-    }
-
-    fn paths(&self) -> &Dag {
-        self.paths.get_or_init(|| Dag::paths(&self.graph, &self.loops))
-    }
-
-    fn dominators(&self) -> &Dominators {
-        self.dominators.get_or_init(|| Dominators::new(self.paths()))
-    }
-
-    fn forward(&self) -> &Dag {
-        self.forward.get_or_init(|| Dag::forward(&self.graph, &self.loops))
-    }
-
-    fn node(&self, block: BlockId) -> Option<usize> {
-        self.graph.index(block).and_then(|index| self.paths().node(index))
-    }
-
-    /// True if every execution that reaches one block has passed the other.
-    fn dominates(&self, by: BlockId, to: BlockId) -> bool {
-        let (Some(by), Some(to)) = (self.node(by), self.node(to)) else { return false };
-        self.forward_dominators.get_or_init(|| Dominators::before(self.forward())).dominates(by, to)
-    }
-
-    fn path_side(&self) -> Side<'_> {
-        Side { dag: self.paths(), dominators: self.dominators() }
-    }
-
-    fn component_side(&self) -> Side<'_> {
-        let dag = self.components.get_or_init(|| Dag::components(&self.graph, &self.loops));
-        Side { dag, dominators: self.component_dominators.get_or_init(|| Dominators::new(dag)) }
-    }
-
-    /// True if every path through one block passes the other; blocks by id, both have to be here.
-    fn passes(&self, through: BlockId, by: BlockId) -> bool {
-        let (Some(node), Some(other)) = (self.node(through), self.node(by)) else { return false };
-        self.dominators().is_passed_after(other, node) || self.dominates(by, through)
-    }
-
-    fn is_reachable(&self, block: BlockId) -> bool {
-        self.graph.index(block).is_some_and(|index| self.loops.is_reachable(index))
-    }
-
-    /// True if both are here and the first is in a loop that the second is not in.
-    fn leaves_loop(&self, from: BlockId, to: BlockId) -> bool {
-        let (Some(from), Some(to)) = (self.graph.index(from), self.graph.index(to)) else { return false };
-        self.loops.innermost(from).is_some_and(|of| !self.loops.contains(of, to))
-    }
-}
-
-/// The blocks of P by the locations they have: two columns, sorted by location, then block.
-struct BlocksWith {
-    locations: Vec<LocId>,
-    blocks: Vec<u32>,
-}
-
-impl BlocksWith {
-    fn new(run: &PassRun<'_>) -> BlocksWith {
-        let mut pairs: Vec<(LocId, u32)> = Vec::new();
-        for (index, block) in run.before.blocks.iter().enumerate() {
-            let mut last = LocId::NONE;
-            for inst in &block.insts {
-                // Neighbours mostly share a location.
-                if inst.loc != last && is_real(run.locations, inst.loc) {
-                    last = inst.loc;
-                    pairs.push((inst.loc, index as u32));
-                }
-            }
-        }
-        pairs.sort_unstable();
-        pairs.dedup();
-        let (locations, blocks) = pairs.into_iter().unzip();
-        BlocksWith { locations, blocks }
-    }
-
-    fn of(&self, loc: LocId) -> &[u32] {
-        let start = self.locations.partition_point(|l| *l < loc);
-        let count = self.locations[start..].iter().take_while(|l| **l == loc).count();
-        &self.blocks[start..start + count]
-    }
+    blocks: Vec<BlockId>,
 }
 
 /// The two functions of a run, compared by their paths.
@@ -171,25 +67,62 @@ pub struct Placements<'r, 'a> {
     changes: &'r Changes<'a>,
     copies: FxHashSet<(BlockId, BlockId)>,
     splits: &'r FxHashMap<BlockId, BlockId>,
-    before: OnceCell<View>,
-    after: OnceCell<View>,
-    blocks_with: OnceCell<BlocksWith>,
+    memory: &'r Memory,
+    /// The blocks of P that questions are going to be about; `None` if that is the whole function.
+    about: Option<Vec<BlockId>>,
+    views: OnceCell<Views>,
     known: RefCell<FxHashMap<Query, Placement>>,
 }
 
 impl<'r, 'a> Placements<'r, 'a> {
-    /// Prepares nothing yet: most runs never ask.
-    pub fn new(run: &PassRun<'a>, changes: &'r Changes<'a>, lineage: &'r Lineage<'a>) -> Self {
+    /// Prepares nothing yet: most runs never ask. Questions are about the destinations given, their sources,
+    /// and whatever had their locations.
+    pub fn new(
+        run: &PassRun<'a>,
+        changes: &'r Changes<'a>,
+        lineage: &'r Lineage<'a>,
+        memory: &'r Memory,
+        destinations: &[&Destination<'_>],
+    ) -> Self {
+        let mut placements = Placements::of_function(run, changes, lineage, memory);
+        placements.about = Some(placements.blocks_about(destinations));
+        placements
+    }
+
+    /// The same for questions about any block, in the time of the whole function.
+    pub fn of_function(
+        run: &PassRun<'a>,
+        changes: &'r Changes<'a>,
+        lineage: &'r Lineage<'a>,
+        memory: &'r Memory,
+    ) -> Self {
         Placements {
             run: *run,
             changes,
             copies: lineage.copies.iter().copied().collect(),
             splits: &lineage.splits,
-            before: OnceCell::new(),
-            after: OnceCell::new(),
-            blocks_with: OnceCell::new(),
+            memory,
+            about: None,
+            views: OnceCell::new(),
             known: RefCell::default(),
         }
+    }
+
+    fn blocks_about(&self, destinations: &[&Destination<'_>]) -> Vec<BlockId> {
+        let mut about: Vec<BlockId> = self.changes.rewired().to_vec();
+        for destination in destinations {
+            about.extend(self.was(destination.at.block));
+            about.extend(
+                destination.sources.iter().filter_map(|s| self.changes.before(s.inst)).map(|at| at.block),
+            );
+            if is_real(self.run.locations, destination.inst.loc) {
+                about.extend(self.blocks_with(destination.inst.loc));
+            }
+        }
+        about.retain(|id| self.run.before.has(*id));
+        about.sort_unstable();
+        about.dedup();
+        about
     }
 
     /// True if every path through the block of P' surely is a path through the block of P.
@@ -203,7 +136,7 @@ impl<'r, 'a> Placements<'r, 'a> {
 
     /// The block of P that a block of P' is, or is the rest of.
     pub fn was(&self, destination: BlockId) -> Option<BlockId> {
-        let older = self.changes.index_before(destination).map(|_| destination);
+        let older = self.run.before.has(destination).then_some(destination);
         older.or_else(|| self.splits.get(&destination).copied())
     }
 
@@ -216,14 +149,12 @@ impl<'r, 'a> Placements<'r, 'a> {
     /// True if a block of P is in more loops in P' than another block of P'.
     pub fn goes_up_in_depth(&self, from: BlockId, to: BlockId) -> bool {
         let view = self.after();
-        let depth = |id| view.graph.index(id).map(|index| view.loops.depth(index));
-        depth(from).zip(depth(to)).is_some_and(|(from, to)| to < from)
+        view.depth(from).zip(view.depth(to)).is_some_and(|(from, to)| to < from)
     }
 
     /// True if a block of P was in no loop and is in one in P'.
     pub fn made_loop(&self, block: BlockId) -> bool {
-        let depth = |view: &View| view.graph.index(block).map(|index| view.loops.depth(index));
-        depth(self.before()) == Some(0) && depth(self.after()).is_some_and(|depth| depth > 0)
+        self.before().depth(block) == Some(0) && self.after().depth(block).is_some_and(|depth| depth > 0)
     }
 
     /// True if the block of P' is a copy of the block of P.
@@ -244,58 +175,58 @@ impl<'r, 'a> Placements<'r, 'a> {
     /// True if every way to the second block passes the first, in P if both were there: what is moved from
     /// the first to the second is moved down.
     pub fn comes_before(&self, first: BlockId, second: BlockId) -> bool {
-        let both_old = [first, second].iter().all(|id| self.changes.index_before(*id).is_some());
+        let both_old = [first, second].iter().all(|id| self.run.before.has(*id));
         let view = if both_old { self.before() } else { self.after() };
         view.dominates(first, second)
     }
 
-    /// Indices of the blocks of P that have the location, in order.
-    pub fn blocks_with(&self, loc: LocId) -> &[u32] {
-        self.blocks_with.get_or_init(|| BlocksWith::new(&self.run)).of(loc)
+    /// The blocks of P that have the location, in the order of their ids.
+    pub fn blocks_with(&self, loc: LocId) -> Vec<BlockId> {
+        self.memory.blocks_with(loc).collect()
     }
 
     /// Is a location right in a block of P'?
     pub fn of_location(&self, destination: BlockId, loc: LocId, scratch: &mut Scratch) -> Placement {
-        let blocks = self.blocks_with(loc);
-        let key = Query { destination, blocks: blocks.to_vec() };
+        let key = Query { destination, blocks: self.blocks_with(loc) };
         if let Some(known) = self.known.borrow().get(&key) {
             return known.clone();
         }
-        let placement = self.decide(destination, blocks, scratch);
+        let placement = self.decide(destination, &key.blocks, scratch);
         self.known.borrow_mut().insert(key, placement.clone());
         placement
     }
 
     /// The determination rule of the paper: true if L_dst is a subset of L_src.
     pub fn conform(&self, destination: BlockId, sources: &[BlockId], scratch: &mut Scratch) -> bool {
-        let sources: Vec<u32> = sources.iter().filter_map(|id| self.changes.index_before(*id)).collect();
-        self.extra(destination, &sources, scratch).is_empty()
+        self.extra(destination, sources, scratch).is_empty()
     }
 
-    /// A path through the block of P' that did not have the location.
-    pub fn path(&self, destination: BlockId, loc: LocId, off_path: &OffPath) -> Vec<BlockId> {
-        let path = match (off_path.extra.first(), self.changes.index_after(destination)) {
-            (Some(first), Some(index)) => location_sets::path_to(self.after().paths(), index, |block| {
-                let insts = &self.changes.block_after(block).insts;
-                insts.iter().any(|inst| inst.loc == *first && self.changes.is_anchor(block, inst))
+    /// A path from the entry through the block of P' that did not have the location. Asks about any block.
+    pub fn path(&self, destination: BlockId, loc: LocId, extra: Option<LocId>) -> Vec<BlockId> {
+        let view = self.after();
+        let path = match (extra, view.graph.index(destination)) {
+            (Some(extra), Some(index)) => location_sets::path_to(view.paths(), index as u32, |block| {
+                let block = self.changes.block_after(view.graph.id(block as usize));
+                block.is_some_and(|block| {
+                    block.insts.iter().any(|i| i.loc == extra && self.changes.is_anchor(block.id, i))
+                })
             }),
             (None, Some(index)) if self.changes.same_edges() => {
-                let sources: Vec<u32> = self.blocks_with(loc).iter().filter_map(|b| self.now(*b)).collect();
-                let view = self.after();
-                location_sets::path_without(view.forward(), view.paths(), index, &sources).unwrap_or_default()
+                let with = self.blocks_with(loc);
+                let sources: Vec<u32> = with.iter().filter_map(|id| self.index_after(*id)).collect();
+                location_sets::path_without(view.forward(), view.paths(), index as u32, &sources)
+                    .unwrap_or_default()
             }
             _ => Vec::new(),
         };
-        path.into_iter().map(|block| self.changes.block_after(block).id).collect()
+        path.into_iter().map(|block| view.graph.id(block as usize)).collect()
     }
 
-    fn decide(&self, destination: BlockId, blocks: &[u32], scratch: &mut Scratch) -> Placement {
-        let old = self.changes.index_before(destination);
-        if old.is_some_and(|index| blocks.binary_search(&index).is_ok()) {
+    fn decide(&self, destination: BlockId, blocks: &[BlockId], scratch: &mut Scratch) -> Placement {
+        if blocks.binary_search(&destination).is_ok() {
             return Placement::OnPath;
         }
-        let mut ids = blocks.iter().map(|b| self.changes.block_before(*b).id);
-        let reachable: Vec<BlockId> = ids.by_ref().filter(|id| self.was_reachable(*id)).collect();
+        let reachable: Vec<BlockId> = blocks.iter().copied().filter(|id| self.was_reachable(*id)).collect();
         if reachable.is_empty() {
             return Placement::Unclear;
         }
@@ -316,43 +247,56 @@ impl<'r, 'a> Placements<'r, 'a> {
         if extra.is_empty() { Placement::Unclear } else { Placement::OffPath(OffPath { extra }) }
     }
 
-    fn extra(&self, destination: BlockId, sources: &[u32], scratch: &mut Scratch) -> Vec<LocId> {
-        let Some(index) = self.changes.index_after(destination) else { return Vec::new() };
+    fn extra(&self, destination: BlockId, sources: &[BlockId], scratch: &mut Scratch) -> Vec<LocId> {
+        let Some(destination) = self.index_after(destination) else { return Vec::new() };
+        let sources: Vec<u32> = sources.iter().filter_map(|id| self.index_before(*id)).collect();
         let view = self.before();
         let before = if self.changes.same_edges() { view.path_side() } else { view.component_side() };
-        location_sets::extra(self.after().path_side(), before, index, sources, self, scratch)
+        location_sets::extra(self.after().path_side(), before, destination, &sources, self, scratch)
     }
 
-    /// Index in P' of a block of P.
-    fn now(&self, block: u32) -> Option<u32> {
-        self.changes.index_after(self.changes.block_before(block).id)
+    fn index_before(&self, id: BlockId) -> Option<u32> {
+        self.before().graph.index(id).map(|index| index as u32)
+    }
+
+    fn index_after(&self, id: BlockId) -> Option<u32> {
+        self.after().graph.index(id).map(|index| index as u32)
+    }
+
+    fn views(&self) -> &Views {
+        self.views.get_or_init(|| {
+            let after = (!self.changes.same_edges()).then_some(self.run.after);
+            // A new entry is in front of every region.
+            let region = self.about.as_ref().filter(|_| self.run.before.entry() == self.run.after.entry());
+            let region = region.and_then(|about| self.memory.region_views(about, after));
+            region.unwrap_or_else(|| Views::of_function(self.run.before, after))
+        })
     }
 
     fn before(&self) -> &View {
-        self.before.get_or_init(|| View::new(self.run.before))
+        &self.views().before
     }
 
     fn after(&self) -> &View {
-        // The same edges make the same view, so that one is enough; indices may differ, ids do not.
-        if self.changes.same_edges() && self.changes.same_layout() {
-            return self.before();
-        }
-        self.after.get_or_init(|| View::new(self.run.after))
+        // The same edges make the same view, so that one is enough.
+        let views = self.views();
+        views.after.as_ref().unwrap_or(&views.before)
     }
 }
 
 impl Blocks for Placements<'_, '_> {
     fn before(&self, block: u32) -> Option<u32> {
-        self.was(self.changes.block_after(block).id).and_then(|was| self.changes.index_before(was))
+        self.was(self.after().graph.id(block as usize)).and_then(|was| self.index_before(was))
     }
 
     fn locations(&self, block: u32, each: &mut dyn FnMut(LocId)) {
+        let Some(block) = self.changes.block_after(self.after().graph.id(block as usize)) else { return };
         let mut last = LocId::NONE;
-        for inst in &self.changes.block_after(block).insts {
+        for inst in &block.insts {
             // Neighbours mostly share a location.
             if inst.loc != last
                 && is_real(self.run.locations, inst.loc)
-                && self.changes.is_anchor(block, inst)
+                && self.changes.is_anchor(block.id, inst)
             {
                 last = inst.loc;
                 each(inst.loc);
@@ -360,7 +304,10 @@ impl Blocks for Placements<'_, '_> {
         }
     }
 
-    fn with(&self, loc: LocId) -> &[u32] {
-        self.blocks_with(loc)
+    /// What had the location outside of the region may have been on any path through it, before or after,
+    /// and counts as such.
+    fn any_with(&self, loc: LocId, predicate: &dyn Fn(u32) -> bool) -> bool {
+        let whole = self.views().whole;
+        self.memory.blocks_with(loc).any(|id| self.index_before(id).map_or(!whole, predicate))
     }
 }

@@ -20,13 +20,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use metaloc_record::{
-    Block, BlockId, Event, EventKind, Inst, InstFlags, InstId, LocId, Location, LocationTable, Opcode,
+    Block, BlockId, Event, EventKind, Homes, Inst, InstFlags, InstId, LocId, Location, LocationTable, Opcode,
     PassRun, Scope, ScopeId, Snapshot, StackId,
 };
 
 use crate::finding::Finding;
+use crate::memory::Memory;
 
 /// A pass run to judge, with the locations it mentions.
+#[derive(Debug)]
 pub(crate) struct Scene {
     before: Snapshot,
     after: Snapshot,
@@ -53,13 +55,15 @@ impl Scene {
                 (_, "before" | "after" | "events") => part = line,
                 ("before", _) => {
                     let block = scene.block(line);
-                    scene.before.blocks.push(block);
+                    scene.before.set_entry(scene.before.entry().or(Some(block.id)));
+                    scene.before.put(block);
                 }
                 ("after", _) => {
                     let block = scene.block(line);
                     // Untouched blocks are shared, as the recorder does it.
-                    let same = scene.before.blocks.iter().find(|b| **b == block).cloned();
-                    scene.after.blocks.push(same.unwrap_or(block));
+                    let same = scene.before.get(block.id).filter(|b| **b == block).cloned();
+                    scene.after.set_entry(scene.after.entry().or(Some(block.id)));
+                    scene.after.put(same.unwrap_or(block));
                 }
                 ("events", _) => {
                     let kind = scene.event(line);
@@ -79,13 +83,14 @@ impl Scene {
             after: &self.after,
             events: &self.events,
             locations: &self.locations,
+            homes: self,
         }
     }
 
     /// The findings of a scene, one line each: `rule confidence operation %destination <- %sources`.
     pub(crate) fn judge(text: &str) -> Vec<String> {
         let scene = Scene::read(text);
-        crate::judge(&scene.run()).findings.iter().map(line_of).collect()
+        crate::judge(&scene.run(), &mut Memory::default()).findings.iter().map(line_of).collect()
     }
 
     fn loc(&mut self, text: &str) -> LocId {
@@ -154,6 +159,12 @@ impl Scene {
     }
 }
 
+impl Homes for Scene {
+    fn home(&self, inst: InstId) -> Option<BlockId> {
+        self.after.blocks().find(|block| block.insts.iter().any(|i| i.id == inst)).map(|block| block.id)
+    }
+}
+
 fn line_of(finding: &Finding) -> String {
     let sources: Vec<String> = finding.sources.iter().map(|s| format!("%{}", s.inst.0)).collect();
     let name = |text: String| text.to_lowercase();
@@ -193,10 +204,11 @@ fn text_is_read() {
          set %3 @0",
     );
     let run = scene.run();
-    assert!(Arc::ptr_eq(&run.before.blocks[0], &run.after.blocks[0]));
+    assert_eq!(run.before.differences(run.after).collect::<Vec<_>>(), [BlockId(1)]);
     let texts: HashMap<u32, String> =
-        run.after.blocks.iter().flat_map(|b| &b.insts).map(|i| (i.id.0, run.locations.text(i.loc))).collect();
+        run.after.blocks().flat_map(|b| &b.insts).map(|i| (i.id.0, run.locations.text(i.loc))).collect();
     assert_eq!(texts[&2], "t.c:2:7");
     assert_eq!(texts[&3], "t.c:0:1");
-    assert!(run.after.blocks[1].insts[0].flags.has(InstFlags::TERMINATOR));
+    let ret = run.after.get(BlockId(1)).expect("the block is there");
+    assert!(ret.insts[0].flags.has(InstFlags::TERMINATOR));
 }

@@ -2,7 +2,7 @@
 //! functions become graphs on both sides and why the others do not. With `--judge` the arrays are made small,
 //! and both graphs are run against the compiled function on random inputs.
 //!
-//! `cargo run --release -p metaloc-prover --example lift_kernels -- [--judge] [--verbose] [KERNEL...]`
+//! `cargo run --release -p metaloc-prover --example lift_kernels -- [--judge] [--verbose] [--with=PART-OF-CONFIGURATION] [KERNEL...]`
 
 #[path = "../tests/judging/mod.rs"]
 mod judging;
@@ -22,20 +22,21 @@ fn main() {
         .filter(|kernel| wanted.is_empty() || wanted.iter().any(|name| **name == kernel.name))
         .collect();
     println!("{} kernels", kernels.len());
-    for configuration in Configuration::all() {
-        report(&configuration, &kernels, judge, verbose);
+    let with = arguments.iter().find_map(|argument| argument.strip_prefix("--with=")).unwrap_or("");
+    for configuration in Configuration::all().iter().filter(|known| known.name.contains(with)) {
+        report(configuration, &kernels, judge, verbose);
     }
 }
 
 fn report(configuration: &Configuration, kernels: &[Kernel], judge: bool, verbose: bool) {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let (mut graphs, mut merged, mut same, mut undefined) = (0, 0, 0, 0);
+    let (mut graphs, mut merged, mut same, mut undefined) = (0, Vec::new(), 0, 0);
     for kernel in kernels {
         let mut note = |reason: String| reasons.entry(reason).or_default().push(kernel.label());
         match kernels::try_kernel(configuration, kernel, judge) {
             Outcome::Graphs { merged: one_region, tallies } => {
                 graphs += 1;
-                merged += usize::from(one_region);
+                merged.extend(one_region.then(|| kernel.label()));
                 for (side, tally) in tallies {
                     same += tally.same;
                     undefined += tally.undefined;
@@ -52,9 +53,11 @@ fn report(configuration: &Configuration, kernels: &[Kernel], judge: bool, verbos
         }
     }
     println!(
-        "{:28} graphs on both sides: {graphs} of {}, {merged} with one region for all but the frame",
+        "{:28} graphs on both sides: {graphs} of {}, {} with one region for all but the frame ({})",
         configuration.name,
-        kernels.len()
+        kernels.len(),
+        merged.len(),
+        merged.join(" ")
     );
     if judge {
         println!("{:28} runs: {same} as the compiled function, {undefined} undefined", "");

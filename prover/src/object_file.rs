@@ -1,5 +1,5 @@
-//! Functions of an ELF object: bytes, range and relocations. So far relocatable objects for x86-64; everything
-//! else is one clear error.
+//! Functions of an ELF object: bytes, range and relocations. So far relocatable objects for x86-64 and i386;
+//! everything else is one clear error.
 
 use object::{
     Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionIndex, SectionKind,
@@ -25,10 +25,14 @@ pub struct FunctionCode {
     pub low_pc: u64,
     /// The bytes as in the file.
     pub bytes: Vec<u8>,
+    /// Width of an address: 64 or 32.
+    pub address_bits: u32,
     /// What the linker will change, by pc.
     pub relocations: Vec<Relocation>,
     /// Bytes that never change, from the symbol on that relocations name: constant pools.
     pub constants: BTreeMap<String, Vec<u8>>,
+    /// What the addresses of these constants are multiples of: the linker keeps the alignment of a section.
+    pub alignments: BTreeMap<String, u64>,
 }
 
 /// A field that the linker fills in.
@@ -71,7 +75,7 @@ pub enum ObjectError {
         reason: String,
     },
     /// Another processor.
-    #[error("{file}: for {found}, want little-endian x86-64")]
+    #[error("{file}: for {found}, want little-endian x86-64 or i386")]
     Architecture {
         /// The file.
         file: String,
@@ -124,7 +128,8 @@ impl ObjectFile {
             reason: error.to_string(),
         };
         let object = object::File::parse(bytes).map_err(malformed)?;
-        if object.architecture() != object::Architecture::X86_64 || !object.is_little_endian() {
+        let known = [object::Architecture::X86_64, object::Architecture::I386];
+        if !known.contains(&object.architecture()) || !object.is_little_endian() {
             let order = if object.is_little_endian() { "little" } else { "big" };
             let found = format!("{order}-endian {:?}", object.architecture());
             return Err(ObjectError::Architecture { file: file.to_owned(), found });
@@ -185,28 +190,51 @@ fn function(
         .and_then(|(start, end)| data.get(start..end))
         .ok_or_else(|| malformed(format!("function `{name}` lies outside of {section_name}")))?
         .to_vec();
-    let (mut relocations, mut constants) = (Vec::new(), BTreeMap::new());
+    let (mut relocations, mut constants, mut alignments) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for (pc, relocation) in section.relocations() {
         if (low_pc..low_pc + size).contains(&pc) {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
-            let kind = kind(r_type).ok_or_else(|| ObjectError::Relocation {
+            let kind = kind(object.architecture(), r_type).ok_or_else(|| ObjectError::Relocation {
                 file: file.to_owned(),
                 section: section_name.clone(),
                 r_type: r_type.0,
                 pc,
             })?;
             let symbol = target(object, names, relocation.target()).map_err(malformed)?;
-            if let Some(bytes) = constant_bytes(object, relocation.target()) {
+            if let Some((bytes, align_bytes)) = constant_bytes(object, relocation.target()) {
                 constants.insert(symbol.clone(), bytes);
+                alignments.insert(symbol.clone(), align_bytes);
             }
-            relocations.push(Relocation { pc, kind, symbol, addend: relocation.addend() });
+            // i386 keeps the addend in the field itself.
+            let addend = match relocation.has_implicit_addend() {
+                true => field(data, pc).ok_or_else(|| malformed(format!("a relocation at {pc:#x}")))?,
+                false => relocation.addend(),
+            };
+            relocations.push(Relocation { pc, kind, symbol, addend });
         }
     }
-    Ok(FunctionCode { name, section: section_name, low_pc, bytes, relocations, constants })
+    let address_bits = if object.architecture() == object::Architecture::I386 { 32 } else { 64 };
+    Ok(FunctionCode {
+        name,
+        section: section_name,
+        low_pc,
+        bytes,
+        address_bits,
+        relocations,
+        constants,
+        alignments,
+    })
 }
 
-/// What a symbol of a read-only section stands for, if the linker changes nothing there.
-fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<Vec<u8>> {
+/// A signed 32-bit field of a section.
+fn field(data: &[u8], pc: u64) -> Option<i64> {
+    let start = usize::try_from(pc).ok()?;
+    let bytes = data.get(start..start.checked_add(4)?)?;
+    Some(i64::from(i32::from_le_bytes(bytes.try_into().ok()?)))
+}
+
+/// What a symbol of a read-only section stands for, if the linker changes nothing there, and its alignment.
+fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<(Vec<u8>, u64)> {
     let RelocationTarget::Symbol(index) = target else { return None };
     let symbol = object.symbol_by_index(index).ok()?;
     let section = object.section_by_index(symbol.section_index()?).ok()?;
@@ -217,7 +245,9 @@ fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<Vec
         return None;
     }
     let start = usize::try_from(symbol.address()).ok()?;
-    section.data().ok()?.get(start..).map(<[u8]>::to_vec)
+    let bytes = section.data().ok()?.get(start..)?.to_vec();
+    let of_offset = 1u64.checked_shl(symbol.address().trailing_zeros()).unwrap_or(u64::MAX);
+    Some((bytes, section.align().max(1).min(of_offset)))
 }
 
 /// A name that stands for one symbol only: local symbols and sections may share theirs.
@@ -249,7 +279,14 @@ fn symbol_name<'a>(object: &object::File<'a>, symbol: &object::Symbol<'a, '_>) -
     }
 }
 
-fn kind(r_type: elf::RelocationType) -> Option<RelocationKind> {
+fn kind(architecture: object::Architecture, r_type: elf::RelocationType) -> Option<RelocationKind> {
+    if architecture == object::Architecture::I386 {
+        return match r_type {
+            elf::R_386_32 => Some(RelocationKind::Absolute32),
+            elf::R_386_PC32 | elf::R_386_PLT32 => Some(RelocationKind::Relative32),
+            _ => None,
+        };
+    }
     match r_type {
         elf::R_X86_64_64 => Some(RelocationKind::Absolute64),
         elf::R_X86_64_32 => Some(RelocationKind::Absolute32),

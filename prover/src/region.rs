@@ -59,7 +59,12 @@ impl Region {
 
     /// The variable that stands for the region's contents, with 64-bit addresses.
     pub fn variable(&self, arena: &mut Arena) -> ExprId {
-        arena.variable(&self.variable_name(), Sort::Memory(64))
+        self.variable_in(arena, 64)
+    }
+
+    /// The same with addresses of a given width.
+    pub fn variable_in(&self, arena: &mut Arena, address_bits: u32) -> ExprId {
+        arena.variable(&self.variable_name(), Sort::Memory(address_bits))
     }
 }
 

@@ -135,8 +135,10 @@ fn code(bytes: &[u8]) -> FunctionCode {
         section: ".text".into(),
         low_pc: 0,
         bytes: bytes.to_vec(),
+        address_bits: 64,
         relocations: Vec::new(),
         constants: BTreeMap::new(),
+        alignments: BTreeMap::new(),
     }
 }
 
@@ -161,6 +163,7 @@ fn constant_pools_are_constants() {
     let function =
         ObjectFile::parse(name, &read(&format!("objects/{name}"))).unwrap().function("s317").unwrap().clone();
     assert_eq!(function.constants.keys().collect::<Vec<_>>(), [".LC0"]);
+    assert_eq!(function.alignments[".LC0"], 16);
     let mut arena = Arena::new();
     let graph = lift(&mut arena, &function).unwrap();
     let accesses: BTreeSet<_> = graph.edges.iter().flat_map(regions).collect();

@@ -35,4 +35,12 @@ pub struct PassRun<'a> {
     pub events: &'a [Event],
     /// Meaning of the location ids in all of the above.
     pub locations: &'a LocationTable,
+    /// Where instructions are in `after`.
+    pub homes: &'a dyn Homes,
+}
+
+/// Finds instructions without a search through the function: the recorder knows where it has read them.
+pub trait Homes: std::fmt::Debug {
+    /// The block of `after` that the instruction is in; `None` if it is not in the function.
+    fn home(&self, inst: InstId) -> Option<BlockId>;
 }

@@ -1,17 +1,143 @@
 //! A function at one moment: blocks, edges, and the location of every instruction.
 //!
-//! Blocks are shared between the snapshots of successive pass runs: what a run leaves untouched is
-//! not copied. Debug intrinsics and records are not instructions here; they describe variables.
+//! Successive snapshots share what a run leaves untouched, on two levels: blocks, and chunks of them by id. To
+//! copy a snapshot, or to find where two of them differ, costs a pointer per chunk, so that a run on one loop
+//! of a large function does not pay for the rest of it. Debug intrinsics and records are not instructions
+//! here; they describe variables.
 
 use std::sync::Arc;
 
 use crate::ids::{BlockId, InstId, LocId};
 
-/// The control-flow graph of a function. `blocks[0]` is the entry; the order is LLVM's layout order.
+/// Blocks with neighbouring ids, kept together. Small enough to be copied for a change of one block, large
+/// enough that there are few of them.
+const CHUNK: usize = 32;
+
+type Chunk = [Option<Arc<Block>>; CHUNK];
+
+/// The control-flow graph of a function. A block is found by its id; LLVM's layout order is not kept, since no
+/// path depends on it.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// The blocks in layout order.
-    pub blocks: Vec<Arc<Block>>,
+    entry: Option<BlockId>,
+    chunks: Vec<Arc<Chunk>>,
+    blocks: usize,
+    instructions: usize,
+}
+
+impl Snapshot {
+    /// The block that control enters at; none in a declaration.
+    pub fn entry(&self) -> Option<BlockId> {
+        self.entry
+    }
+
+    /// Says which block control enters at.
+    pub fn set_entry(&mut self, entry: Option<BlockId>) {
+        self.entry = entry;
+    }
+
+    /// Number of blocks.
+    pub fn len(&self) -> usize {
+        self.blocks
+    }
+
+    /// True for a declaration.
+    pub fn is_empty(&self) -> bool {
+        self.blocks == 0
+    }
+
+    /// Number of instructions.
+    pub fn instructions(&self) -> usize {
+        self.instructions
+    }
+
+    /// All ids are below this one.
+    pub fn bound(&self) -> usize {
+        self.chunks.len() * CHUNK
+    }
+
+    /// A block, if it is in the function.
+    pub fn get(&self, id: BlockId) -> Option<&Arc<Block>> {
+        self.chunks.get(id.index() / CHUNK)?[id.index() % CHUNK].as_ref()
+    }
+
+    /// True if the block is in the function.
+    pub fn has(&self, id: BlockId) -> bool {
+        self.get(id).is_some()
+    }
+
+    /// The blocks in the order of their ids.
+    pub fn blocks(&self) -> impl Iterator<Item = &Arc<Block>> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter().flatten())
+    }
+
+    /// Puts a block in, or in the place of the one with the same id.
+    pub fn put(&mut self, block: Arc<Block>) {
+        self.instructions += block.insts.len();
+        self.blocks += 1;
+        let id = block.id;
+        let old = self.slot(id).replace(block);
+        self.forget(old);
+    }
+
+    /// Takes a block out.
+    pub fn remove(&mut self, id: BlockId) {
+        if self.has(id) {
+            let old = self.slot(id).take();
+            self.forget(old);
+        }
+    }
+
+    /// Gives a block other successors.
+    pub fn set_successors(&mut self, id: BlockId, successors: Vec<BlockId>) {
+        if self.get(id).is_some_and(|block| block.successors != successors)
+            && let Some(block) = self.slot(id)
+        {
+            Arc::make_mut(block).successors = successors;
+        }
+    }
+
+    /// Ids of the blocks that are not the very same in both, in order. Equal blocks may be among them; what
+    /// is shared is not looked at.
+    pub fn differences<'a>(&'a self, other: &'a Snapshot) -> impl Iterator<Item = BlockId> + 'a {
+        let chunks = (0..self.chunks.len().max(other.chunks.len())).filter(|at| {
+            let (a, b) = (self.chunks.get(*at), other.chunks.get(*at));
+            !a.zip(b).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
+        });
+        let ids = chunks.flat_map(|at| (at * CHUNK..(at + 1) * CHUNK).map(|id| BlockId(id as u32)));
+        ids.filter(|id| match (self.get(*id), other.get(*id)) {
+            (None, None) => false,
+            (Some(a), Some(b)) => !Arc::ptr_eq(a, b),
+            _ => true,
+        })
+    }
+
+    fn slot(&mut self, id: BlockId) -> &mut Option<Arc<Block>> {
+        let at = id.index() / CHUNK;
+        if self.chunks.len() <= at {
+            self.chunks.resize_with(at + 1, Arc::default);
+        }
+        &mut Arc::make_mut(&mut self.chunks[at])[id.index() % CHUNK]
+    }
+
+    fn forget(&mut self, old: Option<Arc<Block>>) {
+        if let Some(old) = old {
+            self.instructions -= old.insts.len();
+            self.blocks -= 1;
+        }
+    }
+}
+
+impl FromIterator<Block> for Snapshot {
+    /// The first block is the entry.
+    fn from_iter<I: IntoIterator<Item = Block>>(blocks: I) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for block in blocks {
+            snapshot.entry.get_or_insert(block.id);
+            snapshot.put(Arc::new(block));
+        }
+        snapshot
+    }
 }
 
 /// A basic block.
@@ -152,5 +278,45 @@ impl InstFlags {
     /// Both sets together.
     pub fn with(self, other: InstFlags) -> InstFlags {
         InstFlags(self.0 | other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(id: u32, insts: u32) -> Arc<Block> {
+        let inst = |n| Inst { id: InstId(n), loc: LocId::NONE, opcode: Opcode(0), flags: InstFlags(0) };
+        Arc::new(Block { id: BlockId(id), insts: (0..insts).map(inst).collect(), successors: vec![] })
+    }
+
+    #[test]
+    fn what_is_put_and_removed_is_counted() {
+        let mut snapshot = Snapshot::default();
+        snapshot.put(block(3, 2));
+        snapshot.put(block(100, 5));
+        snapshot.put(block(3, 1));
+        assert_eq!((snapshot.len(), snapshot.instructions()), (2, 6));
+        snapshot.remove(BlockId(100));
+        snapshot.remove(BlockId(100));
+        snapshot.remove(BlockId(7_000));
+        assert_eq!((snapshot.len(), snapshot.instructions()), (1, 1));
+        assert_eq!(snapshot.blocks().map(|b| b.id.0).collect::<Vec<_>>(), [3]);
+    }
+
+    #[test]
+    fn a_copy_differs_where_it_was_changed_and_nowhere_else() {
+        let before: Snapshot = (0..1000).map(|id| Arc::unwrap_or_clone(block(id, 1))).collect();
+        let mut after = before.clone();
+        assert_eq!(before.differences(&after).count(), 0);
+        after.put(block(5, 2));
+        after.remove(BlockId(500));
+        after.put(block(2000, 1));
+        after.set_successors(BlockId(7), vec![]);
+        after.set_successors(BlockId(8), vec![BlockId(9)]);
+        let ids = |a: &Snapshot, b: &Snapshot| a.differences(b).map(|id| id.0).collect::<Vec<_>>();
+        assert_eq!(ids(&before, &after), [5, 8, 500, 2000]);
+        assert_eq!(ids(&after, &before), [5, 8, 500, 2000]);
+        assert!(before.get(BlockId(8)).is_some_and(|b| b.successors.is_empty()), "the original is as it was");
     }
 }

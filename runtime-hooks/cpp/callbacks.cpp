@@ -4,6 +4,7 @@
 #include "llvm/Analysis/LazyCallGraph.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/CFG.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassInstrumentation.h"
@@ -43,6 +44,7 @@ template <class T> const T *unit(const Any &IR) {
 
 void begin(StringRef Class, StringRef Pass, const Any &IR, const void *Frame) {
   SmallVector<const void *, 4> Functions;
+  SmallVector<const void *, 16> Blocks;
   const void *M = nullptr;
   if (const auto *F = unit<Function>(IR)) {
     Functions.push_back(F);
@@ -51,6 +53,10 @@ void begin(StringRef Class, StringRef Pass, const Any &IR, const void *Frame) {
     // Loop passes edit outside of their loop: the function is the unit.
     const Function *F = L->getHeader()->getParent();
     Functions.push_back(F);
+    Blocks.append(L->block_begin(), L->block_end());
+    for (const BasicBlock *Predecessor : predecessors(L->getHeader()))
+      if (!L->contains(Predecessor))
+        Blocks.push_back(Predecessor);
     M = F->getParent();
   } else if (const auto *C = unit<LazyCallGraph::SCC>(IR)) {
     for (const LazyCallGraph::Node &N : *C) {
@@ -65,8 +71,8 @@ void begin(StringRef Class, StringRef Pass, const Any &IR, const void *Frame) {
   } else if (const auto *Mod = unit<Module>(IR)) {
     M = Mod;
   }
-  metaloc_on_pass_begin({Class.data(), Class.size()}, {Pass.data(), Pass.size()}, Functions.data(),
-                        Functions.size(), M, Frame);
+  MetalocUnit Unit = {M, Functions.data(), Functions.size(), Blocks.data(), Blocks.size()};
+  metaloc_on_pass_begin({Class.data(), Class.size()}, {Pass.data(), Pass.size()}, &Unit, Frame);
 }
 
 void end(const PreservedAnalyses &PA) {

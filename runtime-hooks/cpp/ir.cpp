@@ -100,6 +100,10 @@ size_t metaloc_function_blocks(const void *F, const void **Out, size_t Capacity)
   return N;
 }
 
+const void *metaloc_function_entry(const void *F) {
+  return as<Function>(F).empty() ? nullptr : &as<Function>(F).front();
+}
+
 const void *metaloc_block_function(const void *BB) { return as<BasicBlock>(BB).getParent(); }
 
 size_t metaloc_block_insts(const void *BB, MetalocInst *Out, size_t Capacity) {

@@ -39,7 +39,8 @@ void begin(Pass *P, const void *Frame) {
   const PassInfo *Info = Pass::lookupPassInfo(P->getPassID());
   StringRef Name = Info ? Info->getPassArgument() : P->getPassName();
   Running.push_back({P, false});
-  metaloc_on_pass_begin({Name.data(), Name.size()}, {Name.data(), Name.size()}, &F, F ? 1 : 0, M, Frame);
+  MetalocUnit Unit = {M, &F, F ? size_t(1) : size_t(0), nullptr, 0};
+  metaloc_on_pass_begin({Name.data(), Name.size()}, {Name.data(), Name.size()}, &Unit, Frame);
 }
 
 void end(Pass *P) {

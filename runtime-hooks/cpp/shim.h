@@ -75,9 +75,17 @@ void metaloc_on_block_remove(const void *block);
 void metaloc_on_block_erase(const void *block);
 void metaloc_on_function_erase(const void *function);
 void metaloc_on_context_erase(const void *context);
-// `functions` are those that the run may change; for a module pass there are none and `module` is set.
-void metaloc_on_pass_begin(MetalocString class_name, MetalocString pass_name, const void *const *functions,
-                           size_t count, const void *module, const void *frame);
+// What a pass is about to run on. `functions` are those that it may change; for a module pass there are none
+// and `module` is set. For a loop pass `blocks` are those of the loop and those that lead into it.
+struct MetalocUnit {
+  const void *module;
+  const void *const *functions;
+  size_t function_count;
+  const void *const *blocks;
+  size_t block_count;
+};
+void metaloc_on_pass_begin(MetalocString class_name, MetalocString pass_name, const MetalocUnit *unit,
+                           const void *frame);
 void metaloc_on_module(const void *module); // the legacy manager begins with a module
 void metaloc_on_pass_end(bool all_preserved, bool cfg_preserved);
 
@@ -97,10 +105,11 @@ const void *metaloc_function_module(const void *function);
 const void *metaloc_function_context(const void *function);
 MetalocString metaloc_function_name(const void *function);
 size_t metaloc_function_blocks(const void *function, const void **out, size_t capacity);
+const void *metaloc_function_entry(const void *function); // null for a declaration
 const void *metaloc_block_function(const void *block);
 size_t metaloc_block_insts(const void *block, MetalocInst *out, size_t capacity);
 MetalocEdges metaloc_block_edges(const void *block);
-// Writes the positions of those that have changed and returns how many there are. The terminators are alive.
+// Writes the indices of those that have changed and returns how many there are. The terminators are alive.
 size_t metaloc_changed_edges(const MetalocEdges *edges, size_t count, uint32_t *out);
 size_t metaloc_block_successors(const void *block, const void **out, size_t capacity);
 const void *metaloc_inst_block(const void *inst);

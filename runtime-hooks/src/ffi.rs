@@ -60,6 +60,51 @@ pub struct Edges {
     pub count: u32,
 }
 
+impl Default for Edges {
+    /// Those of a block without a terminator.
+    fn default() -> Self {
+        Edges { terminator: std::ptr::null(), successors: [std::ptr::null(); 2], count: 0 }
+    }
+}
+
+/// What a pass is about to run on.
+#[repr(C)]
+pub struct RawUnit {
+    module: Ptr,
+    functions: *const Ptr,
+    function_count: usize,
+    blocks: *const Ptr,
+    block_count: usize,
+}
+
+/// The same, in Rust.
+pub struct Unit<'a> {
+    /// The module, if it is known.
+    pub module: Ptr,
+    /// The functions that the pass may change; none for a pass on a module.
+    pub functions: &'a [Ptr],
+    /// For a pass on a loop, the blocks of the loop and those that lead into it.
+    pub blocks: &'a [Ptr],
+}
+
+impl RawUnit {
+    /// The arrays as slices.
+    ///
+    /// # Safety
+    /// The shim's arrays are alive.
+    pub unsafe fn get(&self) -> Unit<'_> {
+        let slice = |data: *const Ptr, count: usize| {
+            // SAFETY: the shim passes arrays with their lengths; an empty one may be null.
+            if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, count) } }
+        };
+        Unit {
+            module: self.module,
+            functions: slice(self.functions, self.function_count),
+            blocks: slice(self.blocks, self.block_count),
+        }
+    }
+}
+
 /// The parts of a DILocation.
 #[repr(C)]
 pub struct RawLocation {
@@ -89,6 +134,7 @@ unsafe extern "C" {
     pub fn metaloc_function_context(function: Ptr) -> Ptr;
     pub fn metaloc_function_name(function: Ptr) -> Str;
     pub fn metaloc_function_blocks(function: Ptr, out: *mut Ptr, capacity: usize) -> usize;
+    pub fn metaloc_function_entry(function: Ptr) -> Ptr;
     pub fn metaloc_block_function(block: Ptr) -> Ptr;
     pub fn metaloc_block_insts(block: Ptr, out: *mut RawInst, capacity: usize) -> usize;
     pub fn metaloc_block_edges(block: Ptr) -> Edges;

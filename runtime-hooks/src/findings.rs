@@ -157,14 +157,14 @@ impl Seen<'_> {
     }
 
     fn size(&self) -> u64 {
-        self.record.before.blocks.iter().map(|block| block.insts.len() as u64).sum()
+        self.record.before.instructions() as u64
     }
 
     fn destination(&self, finding: &analyzer::Finding) -> Destination {
         let id = finding.destination;
-        let blocks = &self.record.after.blocks;
-        let location =
-            blocks.iter().flat_map(|b| &b.insts).find(|i| i.id == id).map_or(LocId::NONE, |i| i.loc);
+        let block = self.record.homes.home(id).and_then(|block| self.record.after.get(block));
+        let inst = block.and_then(|block| block.insts.iter().find(|inst| inst.id == id));
+        let location = inst.map_or(LocId::NONE, |inst| inst.loc);
         Destination {
             variable: None,
             opcode: self.identities.known(id).opcode.name().to_owned(),
@@ -192,7 +192,7 @@ impl Seen<'_> {
             size: self.size(),
             name: self.name(finding.destination),
             extra: finding.extra.iter().filter_map(|&loc| self.location(loc)).collect(),
-            path: finding.path.iter().map(|&block| self.block_name(block)).collect(),
+            path: analyzer::path(self.record, finding).iter().map(|&block| self.block_name(block)).collect(),
         }
     }
 

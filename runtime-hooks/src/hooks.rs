@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::ffi::{Ptr, Str};
+use crate::ffi::{Ptr, RawUnit, Str};
 use crate::landing::land;
 
 /// Not zero once a pass has begun: before that, hooks return at once. The shim reads it as a plain word.
@@ -110,21 +110,11 @@ extern "C" fn metaloc_on_context_erase(context: Ptr) {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn metaloc_on_pass_begin(
-    class: Str,
-    pass: Str,
-    functions: *const Ptr,
-    count: usize,
-    module: Ptr,
-    frame: *const c_void,
-) {
+extern "C" fn metaloc_on_pass_begin(class: Str, pass: Str, unit: *const RawUnit, frame: *const c_void) {
     metaloc_observing.store(1, Ordering::Relaxed);
-    // SAFETY: the shim passes a local array and its length, and strings of the pass manager.
-    let (functions, class, pass) = unsafe {
-        let functions = if count == 0 { &[] } else { std::slice::from_raw_parts(functions, count) };
-        (functions, class.text(), pass.text())
-    };
-    land(|session, runs| session.begin(runs, &class, &pass, functions, module, frame));
+    // SAFETY: the shim passes local arrays, and strings of the pass manager.
+    let (unit, class, pass) = unsafe { ((*unit).get(), class.text(), pass.text()) };
+    land(|session, runs| session.begin(runs, &class, &pass, &unit, frame));
 }
 
 #[unsafe(no_mangle)]

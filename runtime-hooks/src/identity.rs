@@ -1,7 +1,7 @@
 //! Which instruction is which: LLVM frees instructions and hands out their addresses again at once, so an
 //! address means an id only from the moment it is first seen until its destructor runs.
 
-use metaloc_record::{InstId, Opcode};
+use metaloc_record::{BlockId, Homes, InstId, Opcode};
 
 use crate::ffi::{self, Ptr};
 use crate::mirror::FunctionKey;
@@ -21,6 +21,8 @@ pub struct Known {
     pub address: Ptr,
     /// The function that it was last seen in.
     pub function: Option<FunctionKey>,
+    /// The block of that function that it was in when that was last read.
+    pub block: BlockId,
     /// What it is.
     pub opcode: Opcode,
 }
@@ -42,18 +44,21 @@ impl Identities {
     /// A constructor runs at this address: whatever was there before is gone.
     pub fn create(&mut self, inst: Ptr, opcode: u32, function: Option<FunctionKey>) -> InstId {
         let id = InstId(self.known.len() as u32);
-        self.known.push(Known { address: inst, function, opcode: self.opcode(opcode as u8) });
+        let opcode = self.opcode(opcode as u8);
+        self.known.push(Known { address: inst, function, block: BlockId::NOWHERE, opcode });
         self.alive.insert(key(inst), id);
         id
     }
 
-    /// The id of an instruction that exists, given one if it has none yet.
-    pub fn meet(&mut self, inst: Ptr, opcode: u8, function: FunctionKey) -> InstId {
+    /// The id of an instruction that was read in a block, given one if it has none yet.
+    pub fn meet(&mut self, inst: Ptr, opcode: u8, function: FunctionKey, block: BlockId) -> InstId {
         let id = match self.alive.get(&key(inst)) {
             Some(&id) => id,
             None => self.create(inst, u32::from(opcode), Some(function)),
         };
-        self.known[id.index()].function = Some(function);
+        let known = &mut self.known[id.index()];
+        known.function = Some(function);
+        known.block = block;
         id
     }
 
@@ -82,5 +87,27 @@ impl Identities {
     /// The stable opcode for LLVM's number.
     pub fn opcode(&self, number: u8) -> Opcode {
         self.opcodes[number as usize]
+    }
+}
+
+/// Where the instructions of one function were when it was last read.
+#[derive(Clone, Copy)]
+pub struct HomesIn<'a> {
+    /// All instructions.
+    pub identities: &'a Identities,
+    /// The function.
+    pub function: FunctionKey,
+}
+
+impl Homes for HomesIn<'_> {
+    fn home(&self, inst: InstId) -> Option<BlockId> {
+        let known = self.identities.known(inst);
+        (known.function == Some(self.function) && !known.address.is_null()).then_some(known.block)
+    }
+}
+
+impl std::fmt::Debug for HomesIn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HomesIn").field("function", &self.function).finish_non_exhaustive()
     }
 }

@@ -1,8 +1,11 @@
 //! The functions as last seen, one mirror each. A hook that changes a block marks it; bringing a mirror up
 //! to date reads the marked blocks and shares the others with the snapshot before.
 //!
-//! Edges can change without any hook (`setSuccessor` is inline), so they are read again for every block
-//! after a pass that does not claim to have kept the control-flow graph.
+//! Edges can change without any hook (`setSuccessor` is inline). After a pass that does not claim to have kept
+//! the control-flow graph they are read again: of all blocks after a pass on a function, and of the blocks
+//! given after a pass on a loop, which may redirect edges of its loop and into it, but has no business
+//! elsewhere. The others are read before the next pass on the function. The audit compares everything after
+//! every run.
 
 use std::sync::Arc;
 
@@ -27,18 +30,30 @@ pub struct Mirror {
     pub snapshot: Snapshot,
     /// The run that has already saved the snapshot it began with.
     pub saved_by: u64,
+    /// True if edges may have changed since that nobody has looked at.
+    pub edges_unread: bool,
     blocks: Vec<BlockState>,
-    /// In the order of the snapshot.
+    /// By id, as last read; those of blocks that are not there have no terminator.
     edges: Vec<Edges>,
     marked: Vec<BlockId>,
-    layout_changed: bool,
 }
 
 struct BlockState {
     address: Ptr,
-    /// Position in the snapshot, if it is there.
-    position: Option<u32>,
+    /// False once it was taken out of the function.
+    present: bool,
     marked: bool,
+}
+
+/// Whose edges to read though nothing marked them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unseen<'a> {
+    /// Nobody's: no edge has changed.
+    None,
+    /// Those of these blocks.
+    Of(&'a [BlockId]),
+    /// Everybody's.
+    All,
 }
 
 /// All functions, and which block belongs to which.
@@ -74,12 +89,13 @@ impl Mirrors {
             context,
             snapshot: Snapshot::default(),
             saved_by: 0,
+            edges_unread: false,
             blocks: Vec::new(),
             edges: Vec::new(),
             marked: Vec::new(),
-            layout_changed: true,
         }));
-        self.refresh(new, false, ids, locations);
+        self.meet_blocks(new, function);
+        self.refresh(new, Unseen::None, ids, locations);
         new
     }
 
@@ -108,12 +124,12 @@ impl Mirrors {
         let &owner = self.by_function.get(&key(function))?;
         let known = self.by_block.get(&key(block)).copied();
         let mirror = self.mirrors[owner.0 as usize].as_mut()?;
-        mirror.layout_changed = true;
         let id = match known {
             // Taken out and put back: still the same block.
             Some((previous, id)) if previous == owner => id,
             _ => mirror.new_block(block),
         };
+        mirror.blocks[id.index()].present = true;
         mirror.mark(id);
         self.by_block.insert(key(block), (owner, id));
         Some(owner)
@@ -121,8 +137,10 @@ impl Mirrors {
 
     /// A block was taken out of its function.
     pub fn remove_block(&mut self, block: Ptr) -> Option<FunctionKey> {
-        let &(owner, _) = self.by_block.get(&key(block))?;
-        self.mirrors[owner.0 as usize].as_mut()?.layout_changed = true;
+        let &(owner, id) = self.by_block.get(&key(block))?;
+        let mirror = self.mirrors[owner.0 as usize].as_mut()?;
+        mirror.blocks[id.index()].present = false;
+        mirror.mark(id);
         Some(owner)
     }
 
@@ -145,11 +163,11 @@ impl Mirrors {
         }
     }
 
-    /// Brings the mirror up to date; `edges` says that edges may have changed unseen.
+    /// Brings the mirror up to date; `unseen` says which edges may have changed unseen.
     pub fn refresh(
         &mut self,
         function: FunctionKey,
-        edges: bool,
+        unseen: Unseen<'_>,
         ids: &mut Identities,
         locations: &mut Locations,
     ) {
@@ -164,15 +182,37 @@ impl Mirrors {
             by_block: &mut self.by_block,
             scratch: &mut self.scratch,
         };
-        if mirror.layout_changed {
-            mirror.read_layout(&mut reader);
-        } else {
-            mirror.read_marked(&mut reader);
+        mirror.read_marked(&mut reader);
+        match unseen {
+            Unseen::None => {}
+            Unseen::Of(blocks) => {
+                mirror.read_edges_of(blocks, &mut reader);
+                mirror.edges_unread = true;
+            }
+            Unseen::All => {
+                mirror.read_edges(&mut reader);
+                mirror.edges_unread = false;
+            }
         }
-        if edges {
-            mirror.read_edges(&mut reader);
+        debug_assert!(mirror.marked.is_empty());
+    }
+
+    /// Ids for the blocks of a function that is met for the first time.
+    fn meet_blocks(&mut self, owner: FunctionKey, function: Ptr) {
+        let Some(mirror) = self.mirrors[owner.0 as usize].as_mut() else {
+            return;
+        };
+        let pointers = &mut self.scratch.pointers;
+        // SAFETY: the function is alive; the shim writes at most `capacity` pointers.
+        unsafe {
+            ffi::read_all(pointers, |out, capacity| ffi::metaloc_function_blocks(function, out, capacity));
         }
-        debug_assert!(mirror.marked.is_empty() && !mirror.layout_changed);
+        for &block in pointers.iter() {
+            let id = mirror.new_block(block);
+            mirror.blocks[id.index()].present = true;
+            mirror.mark(id);
+            self.by_block.insert(key(block), (owner, id));
+        }
     }
 
     /// Reads the whole function anew and compares: the test that no change goes unseen.
@@ -186,12 +226,25 @@ impl Mirrors {
             return Ok(());
         };
         let kept = mirror.snapshot.clone();
-        for index in 0..mirror.blocks.len() {
-            if mirror.blocks[index].position.is_some() {
-                mirror.mark(BlockId(index as u32));
+        let mut there = std::mem::take(&mut self.scratch.pointers);
+        // SAFETY: the function is alive; the shim writes at most `capacity` pointers.
+        unsafe {
+            ffi::read_all(&mut there, |out, capacity| {
+                ffi::metaloc_function_blocks(mirror.function, out, capacity)
+            });
+        }
+        let known = there.iter().map(|block| self.by_block.get(&key(*block)).copied());
+        let known: Vec<Option<(FunctionKey, BlockId)>> = known.collect();
+        self.scratch.pointers = there;
+        if known.len() != kept.len() {
+            return Err(format!("{} blocks kept, {} there", kept.len(), known.len()));
+        }
+        for id in known {
+            match id.filter(|(owner, id)| *owner == function && kept.has(*id)) {
+                Some((_, id)) => mirror.mark(id),
+                None => return Err("a block is there that was never seen".to_owned()),
             }
         }
-        mirror.layout_changed = true;
         let mut reader = Reader {
             function,
             context: mirror.context,
@@ -200,11 +253,11 @@ impl Mirrors {
             by_block: &mut self.by_block,
             scratch: &mut self.scratch,
         };
-        mirror.read_layout(&mut reader);
-        if kept.blocks.len() != mirror.snapshot.blocks.len() {
-            return Err(format!("{} blocks kept, {} there", kept.blocks.len(), mirror.snapshot.blocks.len()));
+        mirror.read_marked(&mut reader);
+        if kept.entry() != mirror.snapshot.entry() {
+            return Err(format!("entry {:?} kept, {:?} there", kept.entry(), mirror.snapshot.entry()));
         }
-        for (kept, read) in kept.blocks.iter().zip(&mirror.snapshot.blocks) {
+        for (kept, read) in kept.blocks().zip(mirror.snapshot.blocks()) {
             // InstCombine swaps the successors of a branch and rightly claims to have kept the graph.
             if kept.id != read.id || kept.insts != read.insts || sorted(kept) != sorted(read) {
                 return Err(format!("block {:?} differs: kept {kept:?}, there {read:?}", kept.id));
@@ -221,7 +274,8 @@ impl Mirror {
     }
 
     fn new_block(&mut self, address: Ptr) -> BlockId {
-        self.blocks.push(BlockState { address, position: None, marked: false });
+        self.blocks.push(BlockState { address, present: false, marked: false });
+        self.edges.push(Edges::default());
         BlockId(self.blocks.len() as u32 - 1)
     }
 
@@ -233,89 +287,58 @@ impl Mirror {
         }
     }
 
-    fn read_layout(&mut self, reader: &mut Reader<'_>) {
-        let mut addresses = std::mem::take(&mut reader.scratch.pointers);
-        // SAFETY: the function is alive; the shim writes at most `capacity` pointers.
-        unsafe {
-            ffi::read_all(&mut addresses, |out, capacity| {
-                ffi::metaloc_function_blocks(self.function, out, capacity)
-            });
-        }
-        let ids: Vec<BlockId> = addresses.iter().map(|&block| self.meet_block(block, reader)).collect();
-        reader.scratch.pointers = addresses;
-        let before = std::mem::take(&mut self.snapshot.blocks);
-        let edges_before = std::mem::take(&mut self.edges);
-        let mut blocks = Vec::with_capacity(ids.len());
-        self.edges.reserve(ids.len());
-        for (position, &id) in ids.iter().enumerate() {
-            let state = &self.blocks[id.index()];
-            let (block, edges) = match state.position {
-                Some(old) if !state.marked => (before[old as usize].clone(), edges_before[old as usize]),
-                _ => reader.block(id, state.address),
-            };
-            blocks.push((position as u32, block));
-            self.edges.push(edges);
-        }
-        for state in &mut self.blocks {
-            state.position = None;
-        }
-        for (position, block) in &blocks {
-            self.blocks[block.id.index()].position = Some(*position);
-        }
-        self.snapshot.blocks = blocks.into_iter().map(|(_, block)| block).collect();
-        self.layout_changed = false;
-        self.unmark();
-    }
-
     fn read_marked(&mut self, reader: &mut Reader<'_>) {
-        for index in 0..self.marked.len() {
-            let id = self.marked[index];
-            let state = &self.blocks[id.index()];
-            if let Some(position) = state.position {
+        if self.marked.is_empty() {
+            return;
+        }
+        for id in std::mem::take(&mut self.marked) {
+            let state = &mut self.blocks[id.index()];
+            state.marked = false;
+            if state.present {
                 let (block, edges) = reader.block(id, state.address);
-                self.snapshot.blocks[position as usize] = block;
-                self.edges[position as usize] = edges;
+                self.snapshot.put(block);
+                self.edges[id.index()] = edges;
+            } else {
+                self.snapshot.remove(id);
+                self.edges[id.index()] = Edges::default();
             }
         }
-        self.unmark();
+        // SAFETY: the function is alive.
+        let entry = unsafe { ffi::metaloc_function_entry(self.function) };
+        self.snapshot.set_entry(reader.by_block.get(&key(entry)).map(|(_, id)| *id));
     }
 
     fn read_edges(&mut self, reader: &mut Reader<'_>) {
         let mut changed = Vec::with_capacity(self.edges.len());
         // SAFETY: the terminators of unmarked blocks are alive: taking one out of its block marks the block. The
-        // shim writes at most one position per element.
+        // shim writes at most one index per element.
         unsafe {
             let count =
                 ffi::metaloc_changed_edges(self.edges.as_ptr(), self.edges.len(), changed.as_mut_ptr());
             changed.set_len(count);
         }
-        for position in changed {
-            let shared = &mut self.snapshot.blocks[position as usize];
-            let address = self.blocks[shared.id.index()].address;
-            // SAFETY: the block is in the layout of a live function.
-            self.edges[position as usize] = unsafe { ffi::metaloc_block_edges(address) };
-            let successors = reader.successors(address);
-            if successors != shared.successors {
-                Arc::make_mut(shared).successors = successors;
+        for index in changed {
+            self.read_edges_again(BlockId(index), reader);
+        }
+    }
+
+    fn read_edges_of(&mut self, blocks: &[BlockId], reader: &mut Reader<'_>) {
+        for &id in blocks {
+            let mut index = 0u32;
+            // SAFETY: as above, for one element; one of a block that is not there has no terminator.
+            let changed =
+                unsafe { ffi::metaloc_changed_edges(&raw const self.edges[id.index()], 1, &raw mut index) };
+            if changed > 0 {
+                self.read_edges_again(id, reader);
             }
         }
     }
 
-    fn unmark(&mut self) {
-        for id in self.marked.drain(..) {
-            self.blocks[id.index()].marked = false;
-        }
-    }
-
-    fn meet_block(&mut self, block: Ptr, reader: &mut Reader<'_>) -> BlockId {
-        match reader.by_block.get(&key(block)) {
-            Some(&(owner, id)) if owner == reader.function => id,
-            _ => {
-                let id = self.new_block(block);
-                reader.by_block.insert(key(block), (reader.function, id));
-                id
-            }
-        }
+    fn read_edges_again(&mut self, id: BlockId, reader: &mut Reader<'_>) {
+        let address = self.blocks[id.index()].address;
+        // SAFETY: the block is in a live function.
+        self.edges[id.index()] = unsafe { ffi::metaloc_block_edges(address) };
+        self.snapshot.set_successors(id, reader.successors(address));
     }
 }
 
@@ -338,14 +361,14 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn block(&mut self, id: BlockId, address: Ptr) -> (Arc<Block>, Edges) {
         let mut raw = std::mem::take(&mut self.scratch.insts);
-        // SAFETY: the block is in the layout of a live function.
+        // SAFETY: the block is in a live function.
         unsafe {
             ffi::read_all(&mut raw, |out, capacity| ffi::metaloc_block_insts(address, out, capacity));
         }
         let insts = raw
             .iter()
             .map(|inst| Inst {
-                id: self.ids.meet(inst.inst, inst.opcode, self.function),
+                id: self.ids.meet(inst.inst, inst.opcode, self.function, id),
                 loc: self.locations.intern(inst.location, self.context),
                 opcode: self.ids.opcode(inst.opcode),
                 flags: InstFlags(inst.flags),
@@ -359,7 +382,7 @@ impl Reader<'_> {
 
     fn successors(&mut self, address: Ptr) -> Vec<BlockId> {
         let mut raw = [std::ptr::null(); 2];
-        // SAFETY: the block is in the layout of a live function.
+        // SAFETY: the block is in a live function.
         let count = unsafe { ffi::metaloc_block_successors(address, raw.as_mut_ptr(), raw.len()) };
         if count <= raw.len() {
             return self.known_blocks(&raw[..count]);
@@ -372,7 +395,7 @@ impl Reader<'_> {
         self.known_blocks(&many)
     }
 
-    /// Ids of blocks of this function. Every successor is in the layout, which was read before.
+    /// Ids of blocks of this function. Every block that is in it has one.
     fn known_blocks(&self, blocks: &[Ptr]) -> Vec<BlockId> {
         let known = blocks.iter().filter_map(|block| self.by_block.get(&key(*block)));
         known.filter(|(owner, _)| *owner == self.function).map(|(_, id)| *id).collect()

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use metaloc_record::{Event, EventKind, InstId, Snapshot, StackId};
+use metaloc_record::{BlockId, Event, EventKind, InstId, Snapshot, StackId};
 
 use crate::ffi::Ptr;
-use crate::mirror::FunctionKey;
+use crate::mirror::{FunctionKey, Unseen};
 
 /// One pass run.
 pub struct Run {
@@ -31,8 +31,10 @@ pub struct Run {
 /// What a pass was asked to work on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// One function, or a loop in it.
+    /// One function.
     Function(FunctionKey),
+    /// A loop of a function: the blocks whose edges the pass may change unseen.
+    Loop(FunctionKey, Vec<BlockId>),
     /// The functions of an SCC or of a whole module.
     Many(Arc<[FunctionKey]>),
 }
@@ -41,8 +43,16 @@ impl Scope {
     /// The functions in it.
     pub fn functions(&self) -> &[FunctionKey] {
         match self {
-            Scope::Function(one) => std::slice::from_ref(one),
+            Scope::Function(one) | Scope::Loop(one, _) => std::slice::from_ref(one),
             Scope::Many(all) => all,
+        }
+    }
+
+    /// The edges that a run on this may have changed unseen, if it may have changed any.
+    pub fn unseen(&self) -> Unseen<'_> {
+        match self {
+            Scope::Loop(_, blocks) => Unseen::Of(blocks),
+            Scope::Function(_) | Scope::Many(_) => Unseen::All,
         }
     }
 }

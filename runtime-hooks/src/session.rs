@@ -8,16 +8,17 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use metaloc_analyzer::Memory;
 use metaloc_record::{BlockId, Event, EventKind, InstId, PassRun, StackId};
 use metaloc_report::pass_names;
 
 use crate::crash;
-use crate::ffi::{self, Ptr};
+use crate::ffi::{self, Ptr, Unit};
 use crate::findings::{Findings, Seen};
-use crate::identity::Identities;
+use crate::identity::{HomesIn, Identities};
 use crate::landing;
 use crate::locations::Locations;
-use crate::mirror::{FunctionKey, Mirrors};
+use crate::mirror::{FunctionKey, Mirrors, Unseen};
 use crate::output::{self, Output, Target};
 use crate::partition::Parts;
 use crate::runs::{Inserting, Run, RunStack, Scope, is_manager};
@@ -35,6 +36,10 @@ pub struct Session {
     strays: Vec<FunctionKey>,
     runs_begun: u64,
     audit: bool,
+    /// What the judgement remembers, of one function: passes mostly run on one after the other, and a memory of
+    /// each would double what is kept.
+    memory: Memory,
+    remembered: Option<FunctionKey>,
 }
 
 struct Class {
@@ -55,6 +60,8 @@ impl Session {
             strays: Vec::new(),
             runs_begun: 0,
             audit,
+            memory: Memory::default(),
+            remembered: None,
         }
     }
 
@@ -65,8 +72,7 @@ impl Session {
         runs: &mut RunStack,
         class: &str,
         pass: &str,
-        functions: &[Ptr],
-        module: Ptr,
+        unit: &Unit<'_>,
         frame: *const c_void,
     ) {
         let (pass, manager) = self.class(class, pass);
@@ -76,12 +82,15 @@ impl Session {
             // The pass around this one sees what this one leaves behind as its new beginning.
             self.settle(runs.current(), true);
             for stray in std::mem::take(&mut self.strays) {
-                self.mirrors.refresh(stray, true, &mut self.identities, &mut self.locations);
+                self.mirrors.refresh(stray, Unseen::All, &mut self.identities, &mut self.locations);
             }
             self.findings.stats.pass_runs += 1;
         }
-        let scope = if manager { Scope::Many(Arc::new([])) } else { self.scope(functions, module) };
-        self.findings.note_module(module);
+        let scope = if manager { Scope::Many(Arc::new([])) } else { self.scope(unit) };
+        if !matches!(scope, Scope::Loop(..)) {
+            self.read_unread_edges(&scope);
+        }
+        self.findings.note_module(unit.module);
         // The callback and the pass are both called from the pass manager's frame, which lies above this one
         // at a distance of the callback's own few frames. Going a little too far is harmless: sites are
         // looked for from the inside.
@@ -107,7 +116,7 @@ impl Session {
         }
         // A claim about the graph is one about the function that the pass ran on.
         let edges = match run.scope {
-            Scope::Function(_) => !cfg_preserved,
+            Scope::Function(_) | Scope::Loop(..) => !cfg_preserved,
             Scope::Many(_) => !all_preserved,
         };
         self.settle(Some(&mut run), edges);
@@ -115,7 +124,8 @@ impl Session {
             let untouched =
                 run.scope.functions().iter().filter(|f| !run.touched.iter().any(|(t, _)| t == *f));
             for &function in untouched {
-                self.mirrors.refresh(function, true, &mut self.identities, &mut self.locations);
+                let unseen = run.scope.unseen();
+                self.mirrors.refresh(function, unseen, &mut self.identities, &mut self.locations);
             }
         }
         if self.audit {
@@ -135,7 +145,12 @@ impl Session {
         self.findings.stats.changed_runs += 1;
         self.findings.stats.events += run.events.len() as u64;
         for (function, _) in &run.touched {
-            self.mirrors.refresh(*function, edges, &mut self.identities, &mut self.locations);
+            let unseen = match edges {
+                false => Unseen::None,
+                true if run.scope.functions().contains(function) => run.scope.unseen(),
+                true => Unseen::All,
+            };
+            self.mirrors.refresh(*function, unseen, &mut self.identities, &mut self.locations);
             if let Some(mirror) = self.mirrors.get_mut(*function) {
                 mirror.saved_by = 0;
             }
@@ -153,8 +168,19 @@ impl Session {
                 after: &mirror.snapshot,
                 events,
                 locations: self.locations.table(),
+                homes: &HomesIn { identities: &self.identities, function: *function },
             };
-            let judgement = metaloc_analyzer::judge(&record);
+            if self.remembered != Some(*function) {
+                self.remembered = Some(*function);
+                self.memory = Memory::default();
+            }
+            let judgement = metaloc_analyzer::judge(&record, &mut self.memory);
+            if self.audit {
+                let whole = metaloc_analyzer::judge_whole(&record);
+                if judgement != whole {
+                    eprintln!("metaloc: audit: {} judged {judgement:?}, whole {whole:?}", run.pass);
+                }
+            }
             let seen = Seen {
                 record: &record,
                 mirror,
@@ -207,15 +233,31 @@ impl Session {
         (entry.pass.clone(), entry.manager)
     }
 
-    fn scope(&mut self, functions: &[Ptr], module: Ptr) -> Scope {
-        if let [one] = functions {
-            return Scope::Function(self.mirrors.ensure(*one, &mut self.identities, &mut self.locations));
+    /// Loop passes have read the edges of their own loop only.
+    fn read_unread_edges(&mut self, scope: &Scope) {
+        for &function in scope.functions() {
+            if self.mirrors.get(function).is_some_and(|mirror| mirror.edges_unread) {
+                self.mirrors.refresh(function, Unseen::All, &mut self.identities, &mut self.locations);
+            }
         }
-        let mut all = functions.to_vec();
-        if all.is_empty() && !module.is_null() {
+    }
+
+    fn scope(&mut self, unit: &Unit<'_>) -> Scope {
+        if let [one] = unit.functions {
+            let function = self.mirrors.ensure(*one, &mut self.identities, &mut self.locations);
+            if unit.blocks.is_empty() {
+                return Scope::Function(function);
+            }
+            let blocks = unit.blocks.iter().filter_map(|block| self.mirrors.block(*block));
+            return Scope::Loop(function, blocks.map(|(_, id)| id).collect());
+        }
+        let mut all = unit.functions.to_vec();
+        if all.is_empty() && !unit.module.is_null() {
             // SAFETY: the module that the pass is about to run on.
             unsafe {
-                ffi::read_all(&mut all, |out, capacity| ffi::metaloc_module_functions(module, out, capacity));
+                ffi::read_all(&mut all, |out, capacity| {
+                    ffi::metaloc_module_functions(unit.module, out, capacity)
+                });
             }
         }
         let ensure = |function| self.mirrors.ensure(function, &mut self.identities, &mut self.locations);
@@ -225,7 +267,7 @@ impl Session {
     /// The legacy manager begins with a module: its passes on call graphs may change any function of it.
     pub(crate) fn on_module(&mut self, module: Ptr) {
         self.findings.note_module(module);
-        self.scope(&[], module);
+        self.scope(&Unit { module, functions: &[], blocks: &[] });
     }
 
     // --- events -------------------------------------------------------------------------------------

@@ -39,6 +39,28 @@ impl Dominators {
         Dominators { before, after: Tree::new(0) }
     }
 
+    /// The tree of what comes after, of the paths that stay among some nodes; nothing dominates anything.
+    pub fn after_among(dag: &Dag, keep: impl Fn(usize) -> bool) -> Dominators {
+        let mut after = Tree::new(dag.len());
+        let mut next = Vec::new();
+        for &node in dag.order().iter().rev().filter(|node| keep(**node as usize)) {
+            next.clear();
+            next.extend(dag.successors(node as usize).iter().copied().filter(|to| keep(*to as usize)));
+            after.add(node, &next);
+        }
+        Dominators { before: Tree::new(0), after }
+    }
+
+    /// The last node that every way from the entry to either of two passes.
+    pub fn common_above(&self, a: usize, b: usize) -> Option<usize> {
+        self.before.common_of(a, b)
+    }
+
+    /// The first node that every way from either of two to an end passes.
+    pub fn common_below(&self, a: usize, b: usize) -> Option<usize> {
+        self.after.common_of(a, b)
+    }
+
     /// True if every path through `through` passes `by`.
     pub fn passes(&self, through: usize, by: usize) -> bool {
         self.dominates(by, through) || self.is_passed_after(by, through)
@@ -86,6 +108,11 @@ impl Tree {
     fn parent_of(&self, node: usize) -> Option<usize> {
         let parent = self.parent[node];
         (parent != self.root()).then_some(parent as usize)
+    }
+
+    fn common_of(&self, a: usize, b: usize) -> Option<usize> {
+        let common = self.common(a as u32, b as u32);
+        (common != self.root()).then_some(common as usize)
     }
 
     fn root(&self) -> u32 {

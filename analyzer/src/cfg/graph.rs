@@ -1,32 +1,77 @@
-//! The control-flow graph of a snapshot with dense block indices.
+//! The control-flow graph of a snapshot, or of a part of one, with dense block indices.
 //!
 //! Block ids are small and never reused within a function, so the way from an id to its index is a
-//! vector. An edge to a block that is not in the snapshot is left out: a record is foreign input.
+//! table, unless the part is so small that the table would be all there is to do. An edge to a block that is not in the graph is left out: a record is foreign input.
 
 use metaloc_record::{BlockId, Snapshot};
 
 use super::NONE;
 
-/// Blocks by index in layout order; index 0 is the entry.
+/// Blocks by index; index 0 is the entry.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     ids: Vec<BlockId>,
-    index_of: Vec<u32>,
+    index_of: IndexOf,
     successors: Rows,
 }
 
-impl Graph {
-    /// The graph of a snapshot.
-    pub fn new(snapshot: &Snapshot) -> Graph {
-        let ids: Vec<BlockId> = snapshot.blocks.iter().map(|b| b.id).collect();
-        let mut index_of = vec![NONE; ids.iter().map(|id| id.index() + 1).max().unwrap_or(0)];
-        for (index, id) in ids.iter().enumerate() {
-            index_of[id.index()] = index as u32;
+/// Index by id.
+#[derive(Debug, Clone)]
+enum IndexOf {
+    Table(Vec<u32>),
+    Sorted(Vec<(BlockId, u32)>),
+}
+
+impl Default for IndexOf {
+    fn default() -> Self {
+        IndexOf::Sorted(Vec::new())
+    }
+}
+
+impl IndexOf {
+    fn new(ids: &[BlockId], bound: usize) -> IndexOf {
+        if ids.len() < bound / 16 {
+            let mut sorted: Vec<(BlockId, u32)> = ids.iter().copied().zip(0..).collect();
+            sorted.sort_unstable();
+            return IndexOf::Sorted(sorted);
         }
+        let mut table = vec![NONE; bound];
+        for (index, id) in ids.iter().enumerate() {
+            table[id.index()] = index as u32;
+        }
+        IndexOf::Table(table)
+    }
+
+    fn get(&self, id: BlockId) -> Option<u32> {
+        match self {
+            IndexOf::Table(table) => table.get(id.index()).copied().filter(|index| *index != NONE),
+            IndexOf::Sorted(sorted) => {
+                sorted.binary_search_by_key(&id, |entry| entry.0).ok().map(|at| sorted[at].1)
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// The graph of a whole snapshot.
+    pub fn new(snapshot: &Snapshot) -> Graph {
+        let entry = snapshot.entry().filter(|id| snapshot.has(*id));
+        let others = snapshot.blocks().map(|block| block.id).filter(|id| Some(*id) != entry);
+        // Without an entry nothing can be reached, and there is nothing to ask.
+        let ids: Vec<BlockId> = entry.into_iter().chain(others.take_while(|_| entry.is_some())).collect();
+        let inner = ids.len();
+        Graph::part(snapshot, ids, inner)
+    }
+
+    /// The graph of some blocks of a snapshot, the entry first. Of these the first `inner` have their edges,
+    /// the others end the paths.
+    pub fn part(snapshot: &Snapshot, ids: Vec<BlockId>, inner: usize) -> Graph {
+        let index_of = IndexOf::new(&ids, snapshot.bound());
         let mut successors = Rows::with_capacity(ids.len(), ids.len() * 2);
-        for block in &snapshot.blocks {
-            let indices = block.successors.iter().filter_map(|id| index_of.get(id.index()).copied());
-            successors.push(indices.filter(|index| *index != NONE));
+        for (index, id) in ids.iter().enumerate() {
+            let block = snapshot.get(*id).filter(|_| index < inner);
+            let to = block.into_iter().flat_map(|block| &block.successors);
+            successors.push(to.filter_map(|id| index_of.get(*id)));
         }
         Graph { ids, index_of, successors }
     }
@@ -43,7 +88,7 @@ impl Graph {
 
     /// Index of a block, if the snapshot has it.
     pub fn index(&self, id: BlockId) -> Option<usize> {
-        self.index_of.get(id.index()).filter(|i| **i != NONE).map(|i| *i as usize)
+        self.index_of.get(id).map(|index| index as usize)
     }
 
     /// Id of the block at an index.

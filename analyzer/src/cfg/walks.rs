@@ -3,7 +3,6 @@
 //! Nothing here is shared with what it checks except [`Graph`]; everything is exponential or cubic.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use metaloc_record::{Block, BlockId, Snapshot};
 use proptest::prelude::*;
@@ -19,9 +18,9 @@ pub(crate) fn graph(successors: &[&[u32]]) -> Graph {
 pub(crate) fn snapshot(successors: &[&[u32]]) -> Snapshot {
     let block = |(id, to): (usize, &&[u32])| {
         let successors = to.iter().map(|t| BlockId(*t)).collect();
-        Arc::new(Block { id: BlockId(id as u32), insts: vec![], successors })
+        Block { id: BlockId(id as u32), insts: vec![], successors }
     };
-    Snapshot { blocks: successors.iter().enumerate().map(block).collect() }
+    successors.iter().enumerate().map(block).collect()
 }
 
 /// Any graph with at most `max` blocks: irreducible, unreachable and endless parts included.

@@ -11,7 +11,7 @@
 //! Likely, since a location was set on purpose. Where the paths do not even pass the owner of the
 //! location, [`super::off_path`] has it first.
 
-use metaloc_record::InstFlags;
+use metaloc_record::{BlockId, InstFlags};
 
 use super::{Case, off_path};
 use crate::finding::{Confidence, Finding, Operation};
@@ -19,27 +19,24 @@ use crate::lineage::Origin;
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let destination = case.destination;
-    let alone = destination.sources.is_empty() && case.changes.index_before(case.block).is_none();
+    let alone = destination.sources.is_empty() && case.changes.block_before(case.block).is_none();
     if destination.origin != Origin::Created || !case.is(InstFlags::TERMINATOR) || !alone {
         return None;
     }
-    if case.changes.index_after(case.block).map(|i| case.changes.block_after(i).successors.len()) != Some(1) {
+    if case.changes.block_after(case.block).map(|block| block.successors.len()) != Some(1) {
         return None;
     }
     let owner = off_path::owner(case).filter(|owner| case.is_gone(owner.inst))?;
     let blocks = case.placements.blocks_with(case.inst().loc);
-    let in_front = |block: &u32| {
-        let from = case.changes.block_before(*block).id;
-        case.placements.made_loop(from)
-            && case.placements.leaves_loop(case.block, from)
-            && case.placements.comes_before(case.block, from)
+    let in_front = |from: &BlockId| {
+        case.placements.made_loop(*from)
+            && case.placements.leaves_loop(case.block, *from)
+            && case.placements.comes_before(case.block, *from)
     };
     if !blocks.iter().all(in_front) {
         return None;
     }
-    let mut finding = case.finding("glue_branch", Operation::Drop, Confidence::Likely);
-    finding.sources.push(owner);
-    Some(finding)
+    Some(case.finding("glue_branch", Operation::Drop, Confidence::Likely, Some(owner)))
 }
 
 #[cfg(test)]

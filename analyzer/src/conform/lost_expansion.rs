@@ -35,9 +35,9 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
 }
 
 fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
-    let was = case.changes.index_before(case.placements.was(case.block)?)?;
-    let old = &case.changes.block_before(was).insts;
-    let insts = &case.changes.block_after(case.destination.at.block).insts;
+    let was = case.placements.was(case.block)?;
+    let old = &case.changes.block_before(was)?.insts;
+    let insts = &case.changes.block_after(case.block)?.insts;
     let at = case.destination.at.position as usize;
     // Position in P and whether the instruction itself was there.
     let place = |inst: &Inst| {

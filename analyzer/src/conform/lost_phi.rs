@@ -47,8 +47,8 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
 
 /// The one located PHI of the block that is gone and whose place nothing else took.
 fn in_place_of(case: &Case<'_, '_>) -> Option<Source> {
-    let index = case.changes.index_before(case.placements.was(case.destination.placed)?)?;
-    let phis = case.changes.block_before(index).insts.iter().take_while(|i| i.flags.has(InstFlags::PHI));
+    let block = case.changes.block_before(case.placements.was(case.destination.placed)?)?;
+    let phis = block.insts.iter().take_while(|i| i.flags.has(InstFlags::PHI));
     let mut gone = phis.filter(|i| case.is_real(i.loc) && case.is_gone(i.id) && !is_taken(case, i.id));
     let old = gone.next().filter(|_| gone.next().is_none())?;
     Some(Source { inst: old.id, loc: old.loc, link: Link::Position })
@@ -61,8 +61,8 @@ fn is_taken(case: &Case<'_, '_>, old: InstId) -> bool {
 }
 
 fn is_new_induction_variable(case: &Case<'_, '_>) -> bool {
-    let Some(index) = case.changes.index_before(case.block) else { return false };
-    let phis = case.changes.block_before(index).insts.iter().filter(|i| i.flags.has(InstFlags::PHI));
+    let Some(block) = case.changes.block_before(case.block) else { return false };
+    let phis = block.insts.iter().filter(|i| i.flags.has(InstFlags::PHI));
     let mut gone = phis.filter(|i| case.is_gone(i.id)).peekable();
     gone.peek().is_some() && gone.all(|i| !case.is_real(i.loc))
 }

@@ -113,7 +113,8 @@ mod tests {
                  replace %3 %4
                  erase %3"
             ));
-            crate::judge(&scene.run()).findings.iter().map(|f| f.site.0).collect::<Vec<_>>()
+            let judgement = crate::judge(&scene.run(), &mut crate::Memory::default());
+            judgement.findings.iter().map(|f| f.site.0).collect::<Vec<_>>()
         };
         assert_eq!(judge("insert %3 b0"), [1]);
         assert_eq!(judge("set %3 @1"), [5]);

@@ -109,7 +109,7 @@ impl<'a> Case<'_, 'a> {
 
     /// The block of P that an instruction was in.
     fn source_block(&self, source: InstId) -> Option<BlockId> {
-        self.changes.before(source).map(|at| self.changes.block_before(at.block).id)
+        self.changes.before(source).map(|at| at.block)
     }
 
     /// True if an instruction of P is not in P' any more.
@@ -143,9 +143,18 @@ impl<'a> Case<'_, 'a> {
         }
     }
 
-    fn finding(&self, rule: &'static str, operation: Operation, confidence: Confidence) -> Finding {
+    /// A finding with the sources of the destination, and with the one that a rule found by itself.
+    fn finding(
+        &self,
+        rule: &'static str,
+        operation: Operation,
+        confidence: Confidence,
+        owner: Option<Source>,
+    ) -> Finding {
         let loc = self.inst().loc;
-        let sources = self.destination.sources.clone();
+        let mut sources = self.destination.sources.clone();
+        sources.extend(owner.filter(|owner| !sources.contains(owner)));
+        sources.sort_by_key(|s| s.link);
         let actual = if !self.is_real(loc) {
             Actual::Drop
         } else if self.destination.updates.merged {
@@ -166,16 +175,49 @@ impl<'a> Case<'_, 'a> {
             sources,
             site: self.destination.site,
             extra: Vec::new(),
-            path: Vec::new(),
+            off_path: false,
         }
     }
 
     fn lost(&self, rule: &'static str, sources: Vec<Source>, confidence: Confidence) -> Finding {
-        let finding = self.finding(rule, Operation::Preserve, confidence);
+        let finding = self.finding(rule, Operation::Preserve, confidence, None);
         let site = match self.destination.passage {
             Passage::Lost(site) => site,
             Passage::Direct | Passage::Kept | Passage::Dropped => finding.site,
         };
         Finding { sources, site, ..finding }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::finding::{Actual, Link};
+    use crate::scene::Scene;
+
+    /// What the pass did: given the location of an instruction that it did not come from, the destination has
+    /// preserved that one's.
+    #[test]
+    fn a_location_that_was_taken_over_is_preserved_from_its_owner() {
+        let scene = Scene::read(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %2 add @2, %3 br @3
+             b2 -> b3: %4 sub @4, %5 br @5
+             b3: %6 ret @6
+             after
+             b0 -> b1 b2: %7 mul @2, %1 br @1
+             b1 -> b3: %3 br @3
+             b2 -> b3: %4 sub @4, %5 br @5
+             b3: %6 ret @6
+             events
+             create %7
+             insert %7 b0 %1
+             set %7 @2
+             erase %2",
+        );
+        let findings = crate::judge(&scene.run(), &mut crate::Memory::default()).findings;
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].actual, Actual::Preserve);
+        assert_eq!(findings[0].sources.iter().map(|s| s.link).collect::<Vec<_>>(), [Link::Update]);
     }
 }

@@ -23,11 +23,9 @@ use crate::lineage::Origin;
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let off_path = case.off_path()?;
     let confidence = confidence(case, !off_path.extra.is_empty());
-    let mut finding = case.finding("off_path", Operation::Drop, confidence);
-    if finding.sources.iter().all(|s| s.loc != case.inst().loc) {
-        finding.sources.extend(owner(case));
-        finding.sources.sort_by_key(|s| s.link);
-    }
+    let unexplained = case.destination.sources.iter().all(|s| s.loc != case.inst().loc);
+    let owner = if unexplained { owner(case) } else { None };
+    let mut finding = case.finding("off_path", Operation::Drop, confidence, owner);
     finding.extra = off_path.extra.clone();
     Some(finding)
 }
@@ -49,8 +47,9 @@ fn confidence(case: &Case<'_, '_>, proved: bool) -> Confidence {
 /// gone before one that is still there.
 pub(super) fn owner(case: &Case<'_, '_>) -> Option<Source> {
     let loc = case.inst().loc;
-    let blocks = case.placements.blocks_with(loc).iter();
-    let mut with = blocks.flat_map(|b| &case.changes.block_before(*b).insts).filter(|inst| inst.loc == loc);
+    let blocks = case.placements.blocks_with(loc);
+    let insts = blocks.iter().filter_map(|id| case.changes.block_before(*id)).flat_map(|block| &block.insts);
+    let mut with = insts.filter(|inst| inst.loc == loc);
     let inst = with.clone().find(|inst| case.is_gone(inst.id)).or_else(|| with.next())?;
     Some(Source { inst: inst.id, loc, link: Link::Update })
 }

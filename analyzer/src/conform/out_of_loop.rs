@@ -41,10 +41,9 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     }
     let sunk = down && case.destination.origin == Origin::Moved;
     let confidence = if sunk { Confidence::Note } else { Confidence::Likely };
-    let mut finding = case.finding("out_of_loop", Operation::Drop, confidence);
-    if !finding.sources.contains(&source) {
-        finding.sources.insert(0, source);
-    }
+    let mut finding = case.finding("out_of_loop", Operation::Drop, confidence, Some(source));
+    // What was taken out of the loop comes first, whatever else the destination stands for.
+    finding.sources.sort_by_key(|s| *s != source);
     Some(finding)
 }
 
@@ -68,12 +67,11 @@ fn source(case: &Case<'_, '_>) -> Option<Source> {
 /// A branch that is taken out of the loop and still leaves to where it left the loop: the way that it
 /// decides is the way that it was on.
 fn is_trivial_unswitch(case: &Case<'_, '_>, from: BlockId) -> bool {
-    let (Some(old), Some(new)) = (case.changes.index_before(from), case.changes.index_after(case.block))
+    let (Some(old), Some(new)) = (case.changes.block_before(from), case.changes.block_after(case.block))
     else {
         return false;
     };
-    let old = &case.changes.block_before(old).successors;
-    let mut new = case.changes.block_after(new).successors.iter();
+    let (old, mut new) = (&old.successors, new.successors.iter());
     case.is(InstFlags::TERMINATOR)
         && new.any(|to| case.placements.was(*to).is_some_and(|was| old.contains(&was)))
 }

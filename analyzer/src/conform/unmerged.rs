@@ -29,7 +29,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
         Origin::Cloned | Origin::Moved if case.destination.updates.set => Confidence::Likely,
         Origin::Cloned | Origin::Moved => Confidence::Certain,
     };
-    let mut finding = case.finding("unmerged", Operation::Merge, confidence);
+    let mut finding = case.finding("unmerged", Operation::Merge, confidence, None);
     finding.extra = off_path.extra.clone();
     Some(finding)
 }

@@ -100,7 +100,7 @@ pub struct ReplacedBy {
 /// All destinations of a run.
 #[derive(Debug, Default)]
 pub struct Lineage<'a> {
-    /// Those that can be judged, in the order of P'.
+    /// Those that can be judged, by block and then in order.
     pub destinations: Vec<Destination<'a>>,
     /// How many lead out of the function.
     pub foreign: usize,
@@ -124,11 +124,10 @@ impl<'a> Lineage<'a> {
             replaced_by: reader.replaced_by(),
             ..Lineage::default()
         };
-        for &index in changes.changed() {
-            let block = changes.block_after(index);
+        for block in changes.changed().iter().filter_map(|id| changes.block_after(*id)) {
             for (position, inst) in block.insts.iter().enumerate() {
-                let at = At { block: index, position: position as u32 };
-                match reader.destination(inst, at, block.id) {
+                let at = At { block: block.id, position: position as u32 };
+                match reader.destination(inst, at) {
                     Ok(Some(destination)) => lineage.destinations.push(destination),
                     Ok(None) => {}
                     Err(Foreign) => lineage.foreign += 1,

@@ -154,7 +154,7 @@ impl<'r, 'a> Reader<'r, 'a> {
                 if !std::mem::replace(&mut life.removed, true)
                     && let Some(at) = self.changes.before(inst)
                 {
-                    self.taken_out(self.changes.block_before(at.block).id, removal);
+                    self.taken_out(at.block, removal);
                 }
             }
             EventKind::Replace { .. } => {}
@@ -170,7 +170,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     fn filled(&mut self, block: BlockId, from: Option<BlockId>) {
-        if self.changes.index_before(block).is_none() {
+        if self.changes.block_before(block).is_none() {
             self.filled_from.entry(block).or_insert(from);
         }
     }
@@ -203,27 +203,24 @@ impl<'r, 'a> Reader<'r, 'a> {
     /// instructions will do, since copies are simplified at once; one out of several is what hoisting by
     /// copy looks like.
     pub(super) fn copies(&self) -> Vec<(BlockId, BlockId)> {
-        let mut copied: FxHashMap<(u32, BlockId), (u32, bool)> = FxHashMap::default();
+        let mut copied: FxHashMap<(BlockId, BlockId), (u32, bool)> = FxHashMap::default();
         for life in self.lives.values() {
             let (Some(old), Some((block, _))) = (life.clone_of, life.placed) else { continue };
             let Some(root) = self.root(old) else { continue };
-            if self.changes.index_before(block).is_none() {
+            if self.changes.block_before(block).is_none() {
                 let entry = copied.entry((root.block, block)).or_default();
                 entry.0 += 1;
                 entry.1 |= self.changes.inst_before(root).flags.has(InstFlags::TERMINATOR);
             }
         }
-        let all = |block: u32| {
-            let insts = self.changes.block_before(block).insts.iter();
+        let all = |block: BlockId| {
+            let insts = self.changes.block_before(block).into_iter().flat_map(|block| &block.insts);
             insts.filter(|i| !i.flags.has(InstFlags::PHI) && !i.flags.has(InstFlags::TERMINATOR)).count()
         };
         let copied = copied
             .into_iter()
             .filter(|((block, _), (count, end))| *end || *count > 1 || *count as usize >= all(*block));
-        let pair = |((block, into), _): ((u32, BlockId), _)| {
-            let old = self.changes.block_before(block).id;
-            [(old, into), (old, self.merged_into(into))]
-        };
+        let pair = |((old, into), _): ((BlockId, BlockId), _)| [(old, into), (old, self.merged_into(into))];
         copied.flat_map(pair).collect()
     }
 
@@ -231,7 +228,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn merged_into(&self, mut block: BlockId) -> BlockId {
         for _ in 0..MAX_CHAIN {
             match self.emptied_into.get(&block) {
-                Some(into) if self.changes.index_after(block).is_none() => block = *into,
+                Some(into) if self.changes.block_after(block).is_none() => block = *into,
                 _ => break,
             }
         }

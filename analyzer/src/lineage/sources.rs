@@ -19,16 +19,11 @@ pub(super) struct Foreign;
 
 impl<'a> Reader<'_, 'a> {
     /// What the events say about an instruction of P' in a changed block; `None` if it is no destination.
-    pub(super) fn destination(
-        &self,
-        inst: &'a Inst,
-        at: At,
-        block: BlockId,
-    ) -> Result<Option<Destination<'a>>, Foreign> {
+    pub(super) fn destination(&self, inst: &'a Inst, at: At) -> Result<Option<Destination<'a>>, Foreign> {
         let life = self.lives.get(&inst.id);
         let old = self.changes.before(inst.id);
         let origin = match (old, life) {
-            (Some(old), _) if self.changes.block_before(old.block).id == block => return Ok(None),
+            (Some(old), _) if old.block == at.block => return Ok(None),
             (Some(_), _) => Origin::Moved,
             (None, Some(life)) if life.clone_of.is_some() => Origin::Cloned,
             (None, Some(life)) if life.created.is_some() => Origin::Created,
@@ -38,8 +33,8 @@ impl<'a> Reader<'_, 'a> {
         let unseen = Life::default();
         let life = life.unwrap_or(&unseen);
         let placed = match origin {
-            Origin::Moved => block,
-            Origin::Created | Origin::Cloned => life.placed.map_or(block, |(block, _)| block),
+            Origin::Moved => at.block,
+            Origin::Created | Origin::Cloned => life.placed.map_or(at.block, |(block, _)| block),
         };
         let mut sources = Sources { reader: self, found: Vec::new(), passage: Passage::Direct, steps: 0 };
         sources.of(inst.id, 0)?;
@@ -94,10 +89,8 @@ impl<'a> Reader<'_, 'a> {
             maybe.max_by_key(|r| r.when)
         };
         let removal = there.or_else(earlier)?;
-        let leads_to = |to: BlockId| {
-            let index = self.changes.index_after(block);
-            index.is_some_and(|i| self.changes.block_after(i).successors == [to])
-        };
+        let leads_to =
+            |to: BlockId| self.changes.block_after(block).is_some_and(|block| block.successors == [to]);
         let split = removal.to.is_some_and(leads_to);
         (!split).then_some(removal.inst)
     }

@@ -52,7 +52,7 @@ impl Run {
 
 fn compare(instruction: &Instruction, input: &Input) -> Result<(), String> {
     let Some(prediction) = predict(input, instruction)? else { return Ok(()) };
-    let domain = Symbolic::new(Arena::new(), "", &OneRegion);
+    let domain = Symbolic::new(Arena::new(), "", &OneRegion(64));
     let mut state = State::new(
         &domain,
         |number| domain.variable(&format!("general.{number}"), 64),

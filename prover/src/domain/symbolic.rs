@@ -27,19 +27,32 @@ pub trait Layout {
         None
     }
 
+    /// Width of the addresses of memory. Words that hold addresses have 64 bits; the rest of them is 0.
+    fn address_bits(&self) -> u32 {
+        64
+    }
+
     /// The variable that stands for a region's contents.
     fn memory(&self, arena: &mut Arena, region: &Region) -> ExprId {
         region.variable(arena)
     }
 }
 
-/// All memory is one region.
+/// All memory is one region, with addresses of so many bits.
 #[derive(Debug, Clone, Copy)]
-pub struct OneRegion;
+pub struct OneRegion(pub u32);
 
 impl Layout for OneRegion {
     fn region(&self, _: &mut Arena, _: ExprId) -> Region {
         Region::Rest
+    }
+
+    fn address_bits(&self) -> u32 {
+        self.0
+    }
+
+    fn memory(&self, arena: &mut Arena, region: &Region) -> ExprId {
+        region.variable_in(arena, self.0)
     }
 }
 
@@ -183,6 +196,7 @@ impl Domain for Symbolic<'_> {
     }
 
     fn load(&self, address: ExprId, bytes: u32) -> Result<ExprId, Fault> {
+        let address = self.low(address, self.layout.address_bits().min(self.width_bits(address)));
         let known = self.with(|arena| self.layout.constant(arena, address, bytes));
         if let Some(bits) = known {
             return Ok(self.with(|arena| arena.constant(bits)));
@@ -192,6 +206,7 @@ impl Domain for Symbolic<'_> {
     }
 
     fn store(&self, address: ExprId, value: ExprId) -> Result<(), Fault> {
+        let address = self.low(address, self.layout.address_bits().min(self.width_bits(address)));
         let (region, memory) = self.access(address, self.width_bits(value) / 8, true);
         let after = self.with(|arena| arena.store(memory, address, value));
         self.inner.borrow_mut().collected.memories.insert(region, after);

@@ -61,7 +61,8 @@ fn straight(decoded: &BTreeMap<u64, Instruction>, leaders: &BTreeSet<u64>, leade
 fn decode(function: &FunctionCode, pc: u64) -> Result<Instruction, LiftError> {
     let offset = pc.checked_sub(function.low_pc).and_then(|offset| usize::try_from(offset).ok());
     let bytes = offset.and_then(|offset| function.bytes.get(offset..)).filter(|bytes| !bytes.is_empty());
-    Ok(x86::decode(bytes.ok_or_else(|| unsupported("control that leaves the function", pc))?, pc)?)
+    let bytes = bytes.ok_or_else(|| unsupported("control that leaves the function", pc))?;
+    Ok(x86::decode_in(bytes, pc, function.address_bits)?)
 }
 
 fn successors(instruction: &Instruction, function: &FunctionCode) -> Result<Vec<u64>, LiftError> {
@@ -72,7 +73,7 @@ fn successors(instruction: &Instruction, function: &FunctionCode) -> Result<Vec<
     };
     let near = || match relocated(instruction) {
         Some(relocation) => Err(unsupported(format!("tail call of {}", relocation.symbol), pc)),
-        None => Ok(instruction.near_branch64()),
+        None => Ok(instruction.near_branch_target()),
     };
     match instruction.flow_control() {
         FlowControl::Next => Ok(vec![instruction.next_ip()]),

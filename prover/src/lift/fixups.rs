@@ -25,6 +25,7 @@ pub(super) fn linked(
     function: &FunctionCode,
 ) -> Result<Linked, LiftError> {
     let mut fixups = Fixups::default();
+    let bits = function.address_bits;
     let range = instruction.ip()..instruction.next_ip();
     for relocation in function.relocations.iter().filter(|relocation| range.contains(&relocation.pc)) {
         let field = (relocation.pc - instruction.ip()) as usize;
@@ -32,9 +33,9 @@ pub(super) fn linked(
         let refused =
             || unsupported(format!("relocation of {} in {instruction}", relocation.symbol), instruction.ip());
         if Some(field) == displacement {
-            relocate_displacement(domain, instruction, relocation, &mut fixups).ok_or_else(refused)?;
+            relocate_displacement(domain, instruction, relocation, bits, &mut fixups).ok_or_else(refused)?;
         } else if Some(field) == immediate {
-            let value = absolute(domain, relocation, 0);
+            let value = absolute(domain, relocation, 0, bits);
             match (instruction.code(), relocation.kind) {
                 (Code::Mov_r32_imm32, RelocationKind::Absolute32) => return Ok(Linked::WholeAddress(value)),
                 _ => {
@@ -53,7 +54,7 @@ pub(super) fn linked(
 fn fields(instruction: &Instruction, function: &FunctionCode) -> (Option<usize>, Option<usize>) {
     let start = (instruction.ip() - function.low_pc) as usize;
     let bytes = &function.bytes[start..start + instruction.len()];
-    let mut decoder = Decoder::with_ip(64, bytes, instruction.ip(), DecoderOptions::NONE);
+    let mut decoder = Decoder::with_ip(function.address_bits, bytes, instruction.ip(), DecoderOptions::NONE);
     let again = decoder.decode();
     let offsets = decoder.get_constant_offsets(&again);
     (
@@ -62,17 +63,20 @@ fn fields(instruction: &Instruction, function: &FunctionCode) -> (Option<usize>,
     )
 }
 
-/// S + A + `more`.
-fn absolute(domain: &Symbolic, relocation: &Relocation, more: u64) -> ExprId {
-    let symbol = domain.variable(&address_name(&relocation.symbol), 64);
+/// S + A + `more` as 64 bits; addresses of 32-bit code have zeros above.
+fn absolute(domain: &Symbolic, relocation: &Relocation, more: u64, bits: u32) -> ExprId {
+    let symbol = domain.variable(&address_name(&relocation.symbol), bits);
     let offset = (relocation.addend as u64).wrapping_add(more);
-    if offset == 0 { symbol } else { domain.add(symbol, domain.constant(64, u128::from(offset))) }
+    let sum =
+        if offset == 0 { symbol } else { domain.add(symbol, domain.constant(bits, u128::from(offset))) };
+    domain.zero_extend(sum, 64)
 }
 
 fn relocate_displacement(
     domain: &Symbolic,
     instruction: &Instruction,
     relocation: &Relocation,
+    bits: u32,
     fixups: &mut Fixups<ExprId>,
 ) -> Option<()> {
     let relative = instruction.is_ip_rel_memory_operand();
@@ -80,10 +84,14 @@ fn relocate_displacement(
     let ahead = instruction.next_ip() - relocation.pc;
     match relocation.kind {
         RelocationKind::Absolute32Signed if !relative => {
-            fixups.displacement = Some(absolute(domain, relocation, 0))
+            fixups.displacement = Some(absolute(domain, relocation, 0, bits))
+        }
+        // In 32-bit code a field holds the whole address.
+        RelocationKind::Absolute32 if bits == 32 => {
+            fixups.displacement = Some(absolute(domain, relocation, 0, bits))
         }
         RelocationKind::Relative32 if relative => {
-            fixups.displacement = Some(absolute(domain, relocation, ahead))
+            fixups.displacement = Some(absolute(domain, relocation, ahead, bits))
         }
         // The table's entry is a constant; an access elsewhere in the table is not.
         RelocationKind::Got32 if relative && (relocation.addend as u64).wrapping_add(ahead) == 0 => {

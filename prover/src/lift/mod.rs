@@ -6,7 +6,8 @@
 //! - [`run`]: a block as assignments.
 //!
 //! Registers are the variables `rax` to `r15`, `xmm0` to `xmm15` and `flag.Carry` and so on; the address of a
-//! symbol is the variable `address.S`, which nothing assigns.
+//! symbol is the variable `address.S`, which nothing assigns. In 32-bit code the registers are `eax` to `edi` and
+//! `xmm0` to `xmm7`, and addresses, those of memory included, have 32 bits.
 
 mod blocks;
 mod fixups;
@@ -72,6 +73,14 @@ struct BlockLayout<'a> {
 }
 
 impl Layout for BlockLayout<'_> {
+    fn address_bits(&self) -> u32 {
+        self.function.address_bits
+    }
+
+    fn memory(&self, arena: &mut Arena, region: &Region) -> ExprId {
+        region.variable_in(arena, self.function.address_bits)
+    }
+
     fn region(&self, arena: &mut Arena, address: ExprId) -> Region {
         self.partition.coarsen(self.origins.region(arena, self.block, address))
     }

@@ -3,7 +3,7 @@
 //! wrong proposal costs a proof and never makes a false one.
 
 use super::blocks::Block;
-use super::run::{self, GENERAL};
+use super::run;
 use super::{LiftError, unsupported};
 use crate::domain::OneRegion;
 use crate::expr::normal::Normaliser;
@@ -43,8 +43,11 @@ impl Origins {
         blocks: &[Block],
         function: &FunctionCode,
     ) -> Result<Origins, LiftError> {
-        let variables =
-            GENERAL.iter().enumerate().map(|(number, name)| (arena.variable(name, Sort::Bits(64)), number));
+        let bits = function.address_bits;
+        let variables = (0..16).filter_map(|number| {
+            let name = run::register_name(number, bits)?;
+            Some((arena.variable(&name, Sort::Bits(bits)), number))
+        });
         let mut origins = Origins {
             variables: variables.collect(),
             at_start: vec![None; blocks.len()],
@@ -55,7 +58,7 @@ impl Origins {
         origins.at_start[0] = Some(entry);
         let mut open = vec![0];
         while let Some(number) = open.pop() {
-            let ran = run::block(arena, &blocks[number], function, &OneRegion)?;
+            let ran = run::block(arena, &blocks[number], function, &OneRegion(function.address_bits))?;
             let Some(before) = origins.at_start[number].clone() else { continue };
             let after = origins.transfer(arena, &before, &ran.assignments);
             for (_, target) in ran.ways {

@@ -21,11 +21,21 @@ pub(super) struct Ran {
     pub(super) ways: Vec<(ExprId, Point)>,
 }
 
-/// Names of the general registers, in the order of the state.
-pub(super) const GENERAL: [&str; 16] = [
+/// Names of the general registers, in the order of the state; 32-bit code has the first eight, by their
+/// 32-bit names.
+const GENERAL: [&str; 16] = [
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
     "r15",
 ];
+
+/// Name of the variable of a general register; nothing if the mode does not have it.
+pub(super) fn register_name(number: usize, address_bits: u32) -> Option<String> {
+    match (address_bits, number) {
+        (32, 0..8) => Some(GENERAL[number].replacen('r', "e", 1)),
+        (32, _) => None,
+        _ => Some(GENERAL[number].to_owned()),
+    }
+}
 
 /// Name of the variable that takes the place to which a return goes.
 pub const RETURN_TARGET: &str = "return.target";
@@ -39,8 +49,9 @@ pub(super) fn block(
 ) -> Result<Ran, LiftError> {
     let prefix = format!("{:#x}.", block.start());
     let domain = Symbolic::new(std::mem::take(arena), &prefix, layout);
-    let before = variables(&domain);
-    let mut state = before.clone();
+    let bits = function.address_bits;
+    let (before, places) = variables(&domain, bits);
+    let mut state = before;
     let mut next = Ok(Next::Fall);
     for instruction in &block.instructions {
         next = match linked(&domain, instruction, function) {
@@ -48,7 +59,8 @@ pub(super) fn block(
                 step_linked(&domain, &mut state, instruction, fixups).map_err(LiftError::from)
             }
             Ok(Linked::WholeAddress(address)) => {
-                state.write(&domain, instruction.op0_register().full_register(), address);
+                let register = instruction.op0_register();
+                state.write(&domain, register.full_register(), address);
                 Ok(Next::Fall)
             }
             Err(error) => Err(error),
@@ -57,19 +69,19 @@ pub(super) fn block(
             break;
         }
     }
-    let after = flattened(&domain, &state);
+    let after = flattened(&domain, &state, bits);
     let fall = block.instructions[block.instructions.len() - 1].next_ip();
     let ways = ways(&domain, next, fall, block.last_pc());
     let (returned, collected) = domain.into_parts();
     *arena = returned;
     let (ways, returns) = ways?;
-    let mut assignments: Vec<(ExprId, ExprId)> = all(&before).into_iter().zip(after).collect();
+    let mut assignments: Vec<(ExprId, ExprId)> = places.into_iter().zip(after).collect();
     if let Some(target) = returns {
-        let variable = arena.variable(RETURN_TARGET, Sort::Bits(64));
+        let variable = arena.variable(RETURN_TARGET, Sort::Bits(arena.width_bits(target)));
         assignments.push((variable, target));
     }
     for (region, memory) in collected.memories {
-        assignments.push((region.variable(arena), memory));
+        assignments.push((region.variable_in(arena, bits), memory));
     }
     let mut normaliser = Normaliser::new();
     // What a block only reads, or puts back, it does not assign.
@@ -103,26 +115,30 @@ fn ways(
     })
 }
 
-fn variables(domain: &Symbolic) -> State<ExprId> {
-    State::new(
-        domain,
-        |number| domain.variable(GENERAL[number], 64),
-        |number| domain.variable(&format!("xmm{number}"), 128),
-        |flag| domain.variable(&format!("flag.{flag:?}"), 1),
-    )
+/// The state at the start of a block, and its variables in the order of [`flattened`].
+fn variables(domain: &Symbolic, bits: u32) -> (State<ExprId>, Vec<ExprId>) {
+    let general = |number: usize| register_name(number, bits).map(|name| domain.variable(&name, bits));
+    let vector = |number: usize| domain.variable(&format!("xmm{number}"), 128);
+    let flag = |flag: Flag| domain.variable(&format!("flag.{flag:?}"), 1);
+    // Registers that the mode does not have are never read: no instruction can name them.
+    let whole = |number| general(number).map_or_else(|| domain.zero(64), |word| domain.zero_extend(word, 64));
+    let state = State::new(domain, whole, vector, flag);
+    let places = (0..16).filter_map(general).chain((0..vectors(bits)).map(vector));
+    (state, places.chain(Flag::ALL.map(flag)).collect())
 }
 
-/// Registers and flags in one order.
-fn all(state: &State<ExprId>) -> Vec<ExprId> {
-    let flags = state.flags.iter().map(|flag| flag.value);
-    state.general.iter().chain(&state.vector).copied().chain(flags).collect()
+fn vectors(bits: u32) -> usize {
+    if bits == 32 { 8 } else { 16 }
 }
 
-/// The same after a block: a flag that the manual leaves open is unknown.
-fn flattened(domain: &Symbolic, state: &State<ExprId>) -> Vec<ExprId> {
+/// Registers and flags after a block, in one order: a flag that the manual leaves open is unknown.
+fn flattened(domain: &Symbolic, state: &State<ExprId>, bits: u32) -> Vec<ExprId> {
     let flag = |flag: Flag| {
         let word = state.flag(flag);
         domain.choose(word.defined, word.value, domain.unknown(1))
     };
-    state.general.iter().chain(&state.vector).copied().chain(Flag::ALL.map(flag)).collect()
+    let general = (0..16).filter(|number| register_name(*number, bits).is_some());
+    let general = general.map(|number| domain.low(state.general[number], bits));
+    let vector = state.vector.iter().take(vectors(bits)).copied();
+    general.chain(vector).chain(Flag::ALL.map(flag)).collect()
 }

@@ -4,11 +4,13 @@ use super::{Input, Native, NativeError, Output, Placed};
 use crate::bits::Bits;
 use crate::expr::{Arena, ExprId, Sort};
 use crate::graph::{Graph, Point, PointId};
+use crate::ir::Global;
+use crate::object_file::FunctionCode;
 use crate::region::{Region, address_name};
 use crate::run::code::Code;
 use crate::run::state::{State, Table};
 use crate::run::{Runner, Step};
-use crate::source::{FRAME, RETURN_VALUE, SourceFunction, memory_variable};
+use crate::source::{FRAME, RETURN_VALUE, SourceFunction, memory_variable_in};
 use metaloc_proof::AssumptionKind;
 
 /// Which program a graph is.
@@ -17,7 +19,7 @@ pub enum Side<'a> {
     /// IR.
     Source(&'a SourceFunction),
     /// Machine code.
-    Machine(&'a Graph),
+    Machine(&'a Graph, &'a FunctionCode),
 }
 
 /// How a run of a graph ended.
@@ -60,10 +62,10 @@ pub enum Difference {
     },
 }
 
-/// Address of the first constant that the source has for itself.
-const CONSTANTS: u64 = 0x7ffe_0000_0000;
+/// Address of the first constant that a program has for itself; all are aligned to pages.
+const CONSTANTS: u64 = 0x7e00_0000;
 /// Address of the frame; far from all globals, which a linker puts low.
-const STACK: u64 = 0x7fff_0000_0000;
+const STACK: u64 = 0x7f00_0000;
 
 /// Runs a graph on inputs, for at most `limit` steps each, and compares with the compiled function, which is
 /// asked only about inputs on which the graph returned.
@@ -102,6 +104,8 @@ struct Prepared<'a> {
     /// Memories that hold constants, with addresses and bytes.
     constants: Vec<(usize, u64, &'a [u8])>,
     arguments: Vec<(usize, u32)>,
+    /// The memory that holds the arguments of 32-bit code.
+    stack: Option<usize>,
     returned: Option<Code>,
 }
 
@@ -111,13 +115,17 @@ impl<'a> Prepared<'a> {
     fn new(arena: &mut Arena, side: Side<'a>, globals: &'a [Placed], returns_bits: Option<u32>) -> Self {
         let graph = match side {
             Side::Source(source) => &source.graph,
-            Side::Machine(graph) => graph,
+            Side::Machine(graph, _) => graph,
         };
         let mut table = Table::default();
         let runner = Runner::new(arena, graph, &mut table);
+        let bits = match side {
+            Side::Source(source) => source.address_bits,
+            Side::Machine(_, function) => function.address_bits,
+        };
         let memory = |arena: &mut Arena, region: &Region| match side {
-            Side::Source(_) => memory_variable(arena, region),
-            Side::Machine(_) => region.variable(arena),
+            Side::Source(_) => memory_variable_in(arena, region, bits),
+            Side::Machine(..) => region.variable_in(arena, bits),
         };
         let merged = graph.needs_merging();
         let mut memories = Vec::new();
@@ -127,33 +135,43 @@ impl<'a> Prepared<'a> {
             let region = if merged { Region::Rest } else { Region::Global(symbol.clone()) };
             let variable = memory(arena, &region);
             memories.push(table.memory(arena, variable));
-            let address = arena.variable(&address_name(symbol), Sort::Bits(64));
+            let address = arena.variable(&address_name(symbol), Sort::Bits(bits));
             fixed.push((table.bits(arena, address), placed.address));
         }
-        let mut constants = Vec::new();
-        if let Side::Source(source) = side {
-            let mut next = CONSTANTS;
-            for global in &source.globals {
-                let Some(bytes) = &global.constant else { continue };
-                let region = if merged { Region::Rest } else { Region::Global(global.symbol.clone()) };
-                let variable = memory(arena, &region);
-                let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
-                fixed.push((table.bits(arena, address), next));
-                constants.push((table.memory(arena, variable), next, bytes.as_slice()));
-                next += (bytes.len() as u64).next_multiple_of(4096);
+        let known: Vec<(&'a String, &'a [u8])> = match side {
+            Side::Source(source) => {
+                let constant = |global: &'a Global| Some((&global.symbol, global.constant.as_deref()?));
+                source.globals.iter().filter_map(constant).collect()
             }
+            Side::Machine(_, function) => {
+                function.constants.iter().map(|(symbol, bytes)| (symbol, bytes.as_slice())).collect()
+            }
+        };
+        let (mut constants, mut next) = (Vec::new(), CONSTANTS);
+        for (symbol, bytes) in known {
+            let region = if merged { Region::Rest } else { Region::Global(symbol.clone()) };
+            let variable = memory(arena, &region);
+            let address = arena.variable(&address_name(symbol), Sort::Bits(bits));
+            fixed.push((table.bits(arena, address), next));
+            constants.push((table.memory(arena, variable), next, bytes));
+            next += (bytes.len() as u64).next_multiple_of(4096);
         }
-        let stack =
-            arena.variable(if matches!(side, Side::Source(_)) { FRAME } else { "rsp" }, Sort::Bits(64));
-        // A caller's call leaves the stack pointer 8 below a multiple of 16.
-        fixed.push((table.bits(arena, stack), STACK - 8));
+        let name = match side {
+            Side::Source(_) => FRAME,
+            Side::Machine(..) if bits == 32 => "esp",
+            Side::Machine(..) => "rsp",
+        };
+        let stack = arena.variable(name, Sort::Bits(bits));
+        // A call leaves the stack pointer one address below a multiple of 16.
+        fixed.push((table.bits(arena, stack), STACK - u64::from(bits / 8)));
         let arguments = match side {
             Side::Source(source) => source
                 .parameters
                 .iter()
                 .map(|parameter| (table.bits(arena, parameter.variable), parameter.width_bits))
                 .collect(),
-            Side::Machine(_) => ARGUMENT_REGISTERS
+            Side::Machine(..) if bits == 32 => Vec::new(),
+            Side::Machine(..) => ARGUMENT_REGISTERS
                 .iter()
                 .map(|name| {
                     let variable = arena.variable(name, Sort::Bits(64));
@@ -162,10 +180,14 @@ impl<'a> Prepared<'a> {
                 .collect(),
         };
         let returned = returns_bits.map(|width_bits| {
-            let value = returned(arena, side, width_bits);
+            let value = returned(arena, side, width_bits, bits);
             Code::new(arena, &mut table, &[value])
         });
-        Prepared { graph, runner, table, globals, memories, fixed, constants, arguments, returned }
+        let stack = (matches!(side, Side::Machine(..)) && bits == 32).then(|| {
+            let variable = memory(arena, &Region::Stack);
+            table.memory(arena, variable)
+        });
+        Prepared { graph, runner, table, globals, memories, fixed, constants, arguments, stack, returned }
     }
 
     /// The state in which it returned.
@@ -185,6 +207,11 @@ impl<'a> Prepared<'a> {
         for (memory, start, bytes) in &self.constants {
             for (address, byte) in (*start..).zip(*bytes) {
                 state.memories[*memory].set_byte(address, *byte);
+            }
+        }
+        if let Some(stack) = self.stack {
+            for (address, argument) in (STACK..).step_by(4).zip(input.arguments) {
+                state.memories[stack].store(address, u128::from(argument as u32), 4);
             }
         }
         let mut point = PointId(0);
@@ -225,12 +252,13 @@ impl<'a> Prepared<'a> {
     }
 }
 
-fn returned(arena: &mut Arena, side: Side, width_bits: u32) -> ExprId {
+fn returned(arena: &mut Arena, side: Side, width_bits: u32, address_bits: u32) -> ExprId {
     match side {
         Side::Source(_) => arena.variable(RETURN_VALUE, Sort::Bits(width_bits)),
-        Side::Machine(_) => {
-            let rax = arena.variable("rax", Sort::Bits(64));
-            if width_bits == 64 { rax } else { arena.extract(rax, 0, width_bits) }
+        Side::Machine(..) => {
+            let name = if address_bits == 32 { "eax" } else { "rax" };
+            let register = arena.variable(name, Sort::Bits(address_bits));
+            if width_bits >= address_bits { register } else { arena.extract(register, 0, width_bits) }
         }
     }
 }

@@ -5,7 +5,11 @@ use crate::ir::Global;
 use std::fmt::Write;
 
 pub(super) fn source(globals: &[Global], functions: &[String]) -> String {
-    let mut text = String::from("#include <stdint.h>\n#include <stdio.h>\n");
+    let mut text = String::from(
+        "#include <stdint.h>\n#include <stdio.h>\n\
+         #define WORD(number) ((uintptr_t)head[number])\n\
+         #define ARGUMENTS WORD(1), WORD(2), WORD(3), WORD(4), WORD(5), WORD(6)\n",
+    );
     for global in globals {
         let _ = writeln!(
             text,
@@ -16,15 +20,15 @@ pub(super) fn source(globals: &[Global], functions: &[String]) -> String {
         );
     }
     for function in functions {
-        let _ = writeln!(text, "uint64_t {function}();");
+        let _ = writeln!(text, "uintptr_t {function}();");
     }
-    text.push_str("static uint64_t (*const functions[])() = {");
+    text.push_str("static uintptr_t (*const functions[])() = {");
     functions.iter().for_each(|function| {
         let _ = write!(text, "{function}, ");
     });
     text.push_str("0};\nint main(void) {\n  uint64_t head[7], returned;\n");
     for global in globals {
-        let _ = writeln!(text, "  returned = (uint64_t){}; fwrite(&returned, 8, 1, stdout);", global.symbol);
+        let _ = writeln!(text, "  returned = (uintptr_t){}; fwrite(&returned, 8, 1, stdout);", global.symbol);
     }
     text.push_str("  while (fread(head, 8, 7, stdin) == 7) {\n");
     for global in globals.iter().filter(|global| global.size_bytes > 0) {
@@ -35,7 +39,7 @@ pub(super) fn source(globals: &[Global], functions: &[String]) -> String {
         );
     }
     text.push_str(
-        "    returned = functions[head[0]](head[1], head[2], head[3], head[4], head[5], head[6]);\n    \
+        "    returned = functions[head[0]](ARGUMENTS);\n    \
          fwrite(&returned, 8, 1, stdout);\n",
     );
     for global in globals.iter().filter(|global| global.size_bytes > 0) {

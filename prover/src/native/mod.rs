@@ -43,7 +43,7 @@ pub struct Placed {
 pub struct Input {
     /// The function.
     pub function: String,
-    /// Argument registers, as the caller leaves them.
+    /// Arguments: registers as the caller leaves them, or words on the stack of 32-bit code.
     pub arguments: [u64; ARGUMENTS],
     /// Bytes of each global, in the order of [`Native::globals`].
     pub memory: Vec<Vec<u8>>,
@@ -88,9 +88,10 @@ pub enum NativeError {
 
 impl Native {
     /// Links objects with a driver for some of their functions. `globals` are those that the objects leave
-    /// undefined.
+    /// undefined. `address_bits` is 64, or 32 for objects of that kind.
     pub fn link(
         compiler: &Path,
+        address_bits: u32,
         objects: &[PathBuf],
         globals: &[Global],
         functions: &[String],
@@ -99,6 +100,7 @@ impl Native {
         let source = folder.path().join("driver.c");
         std::fs::write(&source, driver::source(globals, functions))?;
         let link = Task::new(compiler)
+            .arg(format!("-m{address_bits}"))
             .args(["-O1", "-w", "-fno-pie", "-no-pie", "-o"])
             .arg(folder.path().join("driver"))
             .arg(&source)

@@ -31,6 +31,7 @@ pub(super) struct Context<'a> {
 /// Gives each access the region that was chosen for it just before.
 struct SourceLayout {
     partition: Partition,
+    address_bits: u32,
     next: RefCell<Region>,
 }
 
@@ -39,14 +40,23 @@ impl Layout for SourceLayout {
         self.partition.coarsen(self.next.borrow().clone())
     }
 
+    fn address_bits(&self) -> u32 {
+        self.address_bits
+    }
+
     fn memory(&self, arena: &mut Arena, region: &Region) -> ExprId {
-        memory_variable(arena, region)
+        memory_variable_in(arena, region, self.address_bits)
     }
 }
 
-/// The variable that stands for a region's contents in the source.
+/// The variable that stands for a region's contents in the source, with 64-bit addresses.
 pub fn memory_variable(arena: &mut Arena, region: &Region) -> ExprId {
-    arena.variable(&format!("{SOURCE_PREFIX}{}", region.variable_name()), Sort::Memory(64))
+    memory_variable_in(arena, region, 64)
+}
+
+/// The same with addresses of a given width.
+pub fn memory_variable_in(arena: &mut Arena, region: &Region, address_bits: u32) -> ExprId {
+    arena.variable(&format!("{SOURCE_PREFIX}{}", region.variable_name()), Sort::Memory(address_bits))
 }
 
 impl Context<'_> {
@@ -98,15 +108,13 @@ pub(super) fn lower(
     if let Some(reason) = &function.refused {
         return Err(refuse(reason.clone()));
     }
-    if module.layout.pointer_bits != 64 {
-        return Err(refuse(format!("{}-bit addresses", module.layout.pointer_bits)));
-    }
     check_shape(module, function)?;
     let origins = Origins::infer(function);
     if let Some(instruction) = origins.escape(function) {
         return Err(LowerError::new(module, function, Some(instruction), "kept address of a local".into()));
     }
-    let layout = SourceLayout { partition, next: RefCell::new(Region::Rest) };
+    let address_bits = module.layout.pointer_bits;
+    let layout = SourceLayout { partition, address_bits, next: RefCell::new(Region::Rest) };
     let frame = frame(module, function)?;
     let context = Context { module, origins: &origins, layout: &layout, frame, types: types(function) };
     let segments = segments(function);
@@ -242,7 +250,7 @@ fn run(
     let (mut assignments, call, ways) = outcome
         .map_err(|(instruction, what)| LowerError::new(context.module, function, instruction, what))?;
     for (region, memory) in collected.memories {
-        let variable = memory_variable(arena, &region);
+        let variable = context.layout.memory(arena, &region);
         if variable != memory {
             assignments.push((variable, memory));
         }
@@ -326,10 +334,10 @@ fn havoc(
     }
     let Point::Ir { block, instruction } = at else { return };
     for region in regions {
-        let variable = memory_variable(arena, &region);
+        let variable = context.layout.memory(arena, &region);
         let name =
             format!("{SOURCE_PREFIX}call.{}.{block}.{instruction}.{}", call.callee, region.variable_name());
-        assignments.push((variable, arena.variable(&name, Sort::Memory(64))));
+        assignments.push((variable, arena.variable(&name, Sort::Memory(context.pointer_bits()))));
     }
 }
 
@@ -440,5 +448,6 @@ fn finish(
         .collect();
     let globals = named.into_iter().filter_map(|symbol| context.module.global(symbol)).cloned().collect();
     let (variables, points) = facts.resolve(arena, context);
-    Ok(SourceFunction { graph, parameters, returns_bits, variables, points, globals })
+    let address_bits = context.pointer_bits();
+    Ok(SourceFunction { graph, address_bits, parameters, returns_bits, variables, points, globals })
 }

@@ -15,9 +15,11 @@ mod lower;
 mod origin;
 mod segment;
 mod step;
+#[cfg(test)]
+mod tests;
 
 pub use bindings::{Bound, PointInfo};
-pub use lower::{FRAME, RETURN_VALUE, memory_variable};
+pub use lower::{FRAME, RETURN_VALUE, memory_variable, memory_variable_in};
 
 use crate::expr::{Arena, ExprId};
 use crate::graph::Graph;
@@ -29,6 +31,8 @@ use crate::region::Partition;
 pub struct SourceFunction {
     /// Its graph.
     pub graph: Graph,
+    /// Width of an address.
+    pub address_bits: u32,
     /// Parameters in order.
     pub parameters: Vec<SourceParameter>,
     /// Width of the returned value; nothing for void.

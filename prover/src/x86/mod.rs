@@ -1,4 +1,7 @@
-//! x86-64 semantics as a table over decoded instructions.
+//! x86 semantics as a table over decoded instructions.
+//!
+//! 32-bit code runs on the same state, with the upper halves of registers 0 and addresses modulo 2^32: an
+//! instruction knows the mode that it was decoded for.
 //!
 //! - [`state`]: registers and flags; [`operand`]: reading and writing what an instruction names;
 //! - [`flags`]: how results set flags, and conditions;
@@ -12,7 +15,7 @@ pub mod rows;
 pub mod state;
 
 use crate::domain::{Domain, Fault};
-use iced_x86::{Decoder, DecoderOptions, Instruction};
+use iced_x86::{CodeSize, Decoder, DecoderOptions, Instruction};
 use operand::{Context, Fixups};
 use state::State;
 
@@ -62,7 +65,12 @@ impl From<Fault> for Stop {
 
 /// Decodes one instruction; what is none is unsupported.
 pub fn decode(bytes: &[u8], pc: u64) -> Result<Instruction, Stop> {
-    let instruction = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode();
+    decode_in(bytes, pc, 64)
+}
+
+/// The same in a mode with addresses of 32 or 64 bits.
+pub fn decode_in(bytes: &[u8], pc: u64, address_bits: u32) -> Result<Instruction, Stop> {
+    let instruction = Decoder::with_ip(address_bits, bytes, pc, DecoderOptions::NONE).decode();
     if instruction.is_invalid() {
         return Err(Stop::Unsupported { what: "bytes that are no instruction".into(), pc });
     }
@@ -89,7 +97,11 @@ pub fn step_linked<D: Domain>(
         what: format!("{:?}{detail}", instruction.mnemonic()).to_lowercase(),
         pc: instruction.ip(),
     };
-    let meaning = rows::meaning(instruction.code()).ok_or_else(|| unsupported(""))?;
+    let meaning = match instruction.code_size() {
+        CodeSize::Code32 => rows::meaning_in_32_bits(instruction.code()),
+        _ => rows::meaning(instruction.code()),
+    };
+    let meaning = meaning.ok_or_else(|| unsupported(""))?;
     if instruction.has_lock_prefix() {
         return Err(unsupported(" with lock"));
     }

@@ -4,7 +4,7 @@
 use super::flags::FlagUpdate;
 use super::state::{Flag, State};
 use crate::domain::{Domain, Fault};
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{CodeSize, Instruction, Mnemonic, OpKind, Register};
 
 /// Words that stand for what the linker will write into an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +111,16 @@ impl<'a, D: Domain> Context<'a, D> {
             }
         }
         self.wrapped(address)
+    }
+
+    /// Bytes of an address in the mode of the code.
+    pub fn address_bytes(&self) -> u32 {
+        if self.instruction.code_size() == CodeSize::Code32 { 4 } else { 8 }
+    }
+
+    /// A stack pointer as the mode of the code has it: modulo 2^32 in 32-bit code.
+    pub fn in_mode(&self, word: D::Word) -> D::Word {
+        if self.address_bytes() == 4 { self.domain.zero_extend(self.domain.low(word, 32), 64) } else { word }
     }
 
     /// The address modulo 2^32 if the instruction computes with 32 bits.

@@ -10,10 +10,26 @@ use metaloc_toolchain::llvm::Which;
 use metaloc_toolchain::process::Task;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The LLVM that makes the IR.
-pub fn llvm() -> Llvm {
-    Llvm::find(&Which::Number(19), None).expect("LLVM 19 is installed (./test does)")
+pub fn llvm() -> &'static Llvm {
+    static FOUND: OnceLock<Llvm> = OnceLock::new();
+    FOUND.get_or_init(|| Llvm::find(&Which::Number(19), None).expect("LLVM 19 is installed (./test does)"))
+}
+
+/// Whether there is a C library for i386 and a kernel that runs such programs; says so if not.
+pub fn runs_32_bit_programs() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("f.c"), folder.path().join("f"));
+    std::fs::write(&source, "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }").unwrap();
+    let compiled = Task::new("gcc-12").arg("-m32").arg(&source).arg("-o").arg(&program).run();
+    let runs = compiled.is_ok_and(|outcome| outcome.exit.success())
+        && Task::new(&program).run().is_ok_and(|outcome| outcome.exit.success());
+    if !runs {
+        eprintln!("skipped: no 32-bit programs here (packages gcc-multilib and libc6-dev-i386)");
+    }
+    runs
 }
 
 /// Compiles a file to an object.
@@ -76,7 +92,7 @@ impl Unit {
     pub fn new(source: &Path, flags: &[&str], folder: &Path) -> Unit {
         let llvm = llvm();
         let flags: Vec<String> = flags.iter().map(|flag| flag.to_string()).collect();
-        let text = compile::text(&llvm, source, &flags).unwrap();
+        let text = compile::text(llvm, source, &flags).unwrap();
         let module = Module::parse(&source.display().to_string(), &text).unwrap();
         let clang = llvm.clang().unwrap();
         let plain: Vec<String> = [vec!["-O0".to_owned(), "-w".to_owned()], flags].concat();
@@ -84,7 +100,7 @@ impl Unit {
         let globals: Vec<Global> =
             module.globals.iter().filter(|global| global.constant.is_none()).cloned().collect();
         let names: Vec<String> = module.functions().iter().map(|function| function.name.clone()).collect();
-        let native = Native::link(clang, &[object], &globals, &names).unwrap();
+        let native = Native::link(clang, module.layout.pointer_bits, &[object], &globals, &names).unwrap();
         Unit { module, native }
     }
 

@@ -5,7 +5,7 @@ use crate::judging::{self, Random, Tally};
 use metaloc_prover::expr::Arena;
 use metaloc_prover::ir::{Global, Module, compile};
 use metaloc_prover::native::{Input, Native, Side, judge};
-use metaloc_prover::object_file::ObjectFile;
+use metaloc_prover::object_file::{FunctionCode, ObjectFile};
 use metaloc_prover::pair::{Pair, PairError, pair};
 use metaloc_prover::region::Partition;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,8 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// gcc-12 and clang-19, with the flags of the papers and with plain ones, x86-64, not position-independent.
+    /// gcc-12 and clang-19, with the flags of the papers and with plain ones, the latter also
+    /// position-independent, for x86-64; and the papers' for i386.
     pub fn all() -> Vec<Configuration> {
         let paper = [
             "-fwrapv",
@@ -100,20 +101,25 @@ impl Configuration {
         ];
         let clang = judging::llvm().clang().unwrap().to_owned();
         let mut found = Vec::new();
-        for (name, compiler, flags) in [
-            ("gcc-12, paper's flags", PathBuf::from("gcc-12"), &paper[..]),
-            ("clang-19, paper's flags", clang.clone(), &paper[..]),
-            ("gcc-12, default flags", PathBuf::from("gcc-12"), &[]),
-            ("clang-19, default flags", clang, &[]),
+        let gcc = || PathBuf::from("gcc-12");
+        for (name, compiler, flags, place) in [
+            ("gcc-12, paper's flags", gcc(), &paper[..], "-fno-pic"),
+            ("clang-19, paper's flags", clang.clone(), &paper[..], "-fno-pic"),
+            ("gcc-12, default flags", gcc(), &[], "-fno-pic"),
+            ("clang-19, default flags", clang.clone(), &[], "-fno-pic"),
+            ("gcc-12, default flags, PIE", gcc(), &[], "-fpie"),
+            ("clang-19, default flags, PIE", clang.clone(), &[], "-fpie"),
+            ("gcc-12, i386, paper's flags", gcc(), &paper[..], "-m32"),
+            ("clang-19, i386, paper's flags", clang, &paper[..], "-m32"),
         ] {
-            let optimised = ["-O3", "-msse4.2", "-g", "-fno-pic"];
-            let meaning = texts(if flags.is_empty() { &[] } else { &["-fwrapv", "-std=c11"] });
-            found.push(Configuration {
-                name,
-                compiler,
-                flags: texts(&[&optimised, flags].concat()),
-                meaning,
-            });
+            let optimised = ["-O3", "-msse4.2", "-g", place];
+            let mut meaning = texts(if flags.is_empty() { &[] } else { &["-fwrapv", "-std=c11"] });
+            let mut flags = texts(&[&optimised, flags].concat());
+            if place == "-m32" {
+                flags.push("-fno-pic".to_owned());
+                meaning.push("-m32".to_owned());
+            }
+            found.push(Configuration { name, compiler, flags, meaning });
         }
         found
     }
@@ -134,15 +140,19 @@ pub enum Outcome {
 
 /// Compiles a kernel and makes graphs of it; runs them if asked to.
 pub fn try_kernel(configuration: &Configuration, kernel: &Kernel, run: bool) -> Outcome {
+    try_with(configuration, kernel, run, &kernel.path)
+}
+
+/// The same with machine code from another file.
+pub fn try_with(configuration: &Configuration, kernel: &Kernel, run: bool, code: &Path) -> Outcome {
     let llvm = judging::llvm();
     let folder = tempfile::tempdir().unwrap();
     let small: &[String] = if run { &kernel.small } else { &[] };
     let defines = [kernel.defines.clone(), small.to_vec()].concat();
     let with = |flags: &[String]| [flags.to_vec(), defines.clone()].concat();
-    let text = compile::text(&llvm, &kernel.path, &with(&configuration.meaning)).unwrap();
+    let text = compile::text(llvm, &kernel.path, &with(&configuration.meaning)).unwrap();
     let module = Module::parse(&kernel.path.display().to_string(), &text).unwrap();
-    let object =
-        judging::object(&configuration.compiler, &kernel.path, &with(&configuration.flags), folder.path());
+    let object = judging::object(&configuration.compiler, code, &with(&configuration.flags), folder.path());
     let file = match ObjectFile::parse("kernel.o", &std::fs::read(&object).unwrap()) {
         Ok(file) => file,
         Err(error) => return Outcome::Refused("object", error.to_string()),
@@ -155,35 +165,61 @@ pub fn try_kernel(configuration: &Configuration, kernel: &Kernel, run: bool) -> 
         Err(PairError::Source(error)) => return Outcome::Refused("source", error.to_string()),
         Err(PairError::Machine(error)) => return Outcome::Refused("machine", error.to_string()),
     };
-    let tallies = if run { judge_pair(&mut arena, &module, kernel, &pair, &object) } else { Vec::new() };
+    let tallies = match run {
+        // Without -fwrapv most sums of random numbers are undefined.
+        true => {
+            let wraps = !configuration.meaning.is_empty();
+            judge_pair(&mut arena, &module, kernel, (&pair, machine), &object, wraps)
+        }
+        false => Vec::new(),
+    };
     Outcome::Graphs { merged: pair.partition == Partition::Merged, tallies }
 }
 
 const INPUTS: usize = 6;
+const ELSEWHERE: &str = "metaloc_elsewhere";
 
 /// Runs both graphs against the object.
 fn judge_pair(
     arena: &mut Arena,
     module: &Module,
     kernel: &Kernel,
-    pair: &Pair,
+    (pair, code): (&Pair, &FunctionCode),
     object: &Path,
+    wraps: bool,
 ) -> Vec<(&'static str, Tally)> {
     let clang = judging::llvm().clang().unwrap().to_owned();
-    let globals: Vec<Global> = module.globals.clone();
-    let native = Native::link(&clang, &[object.to_owned()], &globals, &[kernel.name.clone()]).unwrap();
+    let mut globals: Vec<Global> = module.globals.clone();
+    // A place that no global of the program overlaps, for pointers that are passed in.
+    globals.push(Global { symbol: ELSEWHERE.to_owned(), size_bytes: 64, align_bytes: 16, constant: None });
+    let native = Native::link(
+        &clang,
+        module.layout.pointer_bits,
+        &[object.to_owned()],
+        &globals,
+        std::slice::from_ref(&kernel.name),
+    )
+    .unwrap();
     let mut random =
         Random(kernel.name.bytes().fold(11, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte)));
     let inputs: Vec<Input> = (0..INPUTS)
         .map(|number| {
             let mut input = judging::input(&mut random, &kernel.name, &pair.source, &native);
+            if !wraps {
+                input.memory.iter_mut().for_each(|bytes| make_small(bytes));
+            }
             within_conditions(&mut input, &native, &mut random, number);
             input
         })
         .collect();
     let returns_bits = pair.source.returns_bits;
     let limit = 2_000_000;
-    let source = judge(arena, Side::Source(&pair.source), returns_bits, &native, &inputs, limit).unwrap();
+    let source = match judge(arena, Side::Source(&pair.source), returns_bits, &native, &inputs, limit) {
+        Ok(source) => source,
+        Err(error) => {
+            return vec![("native", Tally { wrong: vec![error.to_string()], ..Tally::default() })];
+        }
+    };
     // The machine is asked only where the source is defined.
     let defined: Vec<Input> = inputs
         .iter()
@@ -191,8 +227,17 @@ fn judge_pair(
         .filter(|(_, ran)| !matches!(ran, metaloc_prover::native::Ran::Undefined(_)))
         .map(|(input, _)| input.clone())
         .collect();
-    let machine = judge(arena, Side::Machine(&pair.machine), returns_bits, &native, &defined, limit).unwrap();
+    let machine =
+        judge(arena, Side::Machine(&pair.machine, code), returns_bits, &native, &defined, limit).unwrap();
     vec![("source", judging::tally(&inputs, &source)), ("machine", judging::tally(&defined, &machine))]
+}
+
+/// Numbers from -1 to 2.
+fn make_small(bytes: &mut [u8]) {
+    for word in bytes.chunks_exact_mut(4) {
+        let number = i32::from(word[1] & 3) - 1;
+        word.copy_from_slice(&number.to_le_bytes());
+    }
 }
 
 /// Arguments and pointers for which the kernels are defined (regress/kernels/README.md).
@@ -207,10 +252,10 @@ fn within_conditions(input: &mut Input, native: &Native, random: &mut Random, nu
         "init1d" | "bounded" => input.arguments[0] = [0, 1, 5, 31, 60, 64][number as usize % 6],
         "sum" => {
             input.arguments[0] = [0, 1, 9, 100, 500, 999][number as usize % 6];
-            // A long that overlaps nothing else: the pointer's own place would, so it points behind the sum.
-            if let (Some(pointer), Some(array)) = (at("sum2"), at("A")) {
-                let address = native.globals()[array].address + native.globals()[array].global.size_bytes - 8;
-                input.memory[pointer] = address.to_le_bytes().to_vec();
+            if let (Some(pointer), Some(place)) = (at("sum2"), at(ELSEWHERE)) {
+                let address = native.globals()[place].address.to_le_bytes();
+                let size = native.globals()[pointer].global.size_bytes as usize;
+                input.memory[pointer] = address[..size].to_vec();
             }
         }
         "loopSplitting" => {
@@ -222,7 +267,7 @@ fn within_conditions(input: &mut Input, native: &Native, random: &mut Random, nu
             }
         }
         "s4115" => {
-            // No kernel uses `temp` and `a` for indices; they are put into `b`, which holds numbers otherwise.
+            // The array itself holds the indices.
             if let Some(array) = at("b") {
                 for word in input.memory[array].chunks_exact_mut(4) {
                     word.copy_from_slice(&((random.next() % 240) as u32).to_le_bytes());

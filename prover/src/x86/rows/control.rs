@@ -47,8 +47,9 @@ pub(super) const ROWS: super::Rows = &[
 
 pub(super) fn run<D: Domain>(op: Op, cx: &mut Context<D>) -> Result<Next<D::Word>, Fault> {
     let d = cx.domain;
-    let direct = cx.instruction.op_count() > 0 && cx.instruction.op_kind(0) == OpKind::NearBranch64;
-    let near = cx.instruction.near_branch64();
+    let direct = cx.instruction.op_count() > 0
+        && matches!(cx.instruction.op_kind(0), OpKind::NearBranch64 | OpKind::NearBranch32);
+    let near = cx.instruction.near_branch_target();
     match op {
         Op::Jump if direct => Ok(Next::Jump(near)),
         Op::Jump => Ok(Next::Indirect(cx.read(0)?)),
@@ -66,7 +67,7 @@ pub(super) fn run<D: Domain>(op: Op, cx: &mut Context<D>) -> Result<Next<D::Word
             Ok(Next::Call(target))
         }
         Op::Return => {
-            let target = pop(cx, 8)?;
+            let target = pop(cx, cx.address_bytes())?;
             if cx.instruction.op_count() == 1 {
                 let dropped = d.constant(64, u128::from(cx.instruction.immediate16()));
                 cx.state.general[RSP] = d.add(cx.state.general[RSP], dropped);

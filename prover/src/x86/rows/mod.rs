@@ -85,6 +85,32 @@ pub fn meaning(code: Code) -> Option<Meaning> {
     table[code as usize]
 }
 
+/// The same for 32-bit code: the rows that both modes share, and the few encodings that only it has.
+pub fn meaning_in_32_bits(code: Code) -> Option<Meaning> {
+    let shared = meaning(code).filter(|_| code.op_code().mode32());
+    shared.or_else(|| {
+        let own = matches!(
+            code,
+            Code::Push_r32
+                | Code::Push_rm32
+                | Code::Pushd_imm8
+                | Code::Pushd_imm32
+                | Code::Pop_r32
+                | Code::Pop_rm32
+                | Code::Leaved
+                | Code::Inc_r32
+                | Code::Dec_r32
+                | Code::Retnd
+                | Code::Jmp_rel8_32
+                | Code::Jmp_rel32_32
+        );
+        // Conditional jumps, by any condition.
+        let jump = code.is_jcc_short_or_near() && code.op_code().mode32() && !code.op_code().mode64();
+        let mut rows = FAMILIES.iter().flat_map(|rows| rows.iter());
+        rows.find(|(mnemonic, _)| (own || jump) && *mnemonic == code.mnemonic()).map(|(_, meaning)| *meaning)
+    })
+}
+
 /// All rows.
 pub fn forms() -> impl Iterator<Item = Code> {
     Code::values().filter(|code| meaning(*code).is_some())
@@ -202,6 +228,16 @@ mod tests {
             assert!(seen.insert(mnemonic), "{mnemonic:?} is listed twice");
             assert!(with_form.contains(&mnemonic), "{mnemonic:?} has no form");
         }
+    }
+
+    #[test]
+    fn each_mode_has_its_own_encodings() {
+        assert!(meaning(Code::Push_r32).is_none() && meaning_in_32_bits(Code::Push_r32).is_some());
+        assert!(meaning(Code::Push_r64).is_some() && meaning_in_32_bits(Code::Push_r64).is_none());
+        assert!(meaning(Code::Je_rel8_32).is_none() && meaning_in_32_bits(Code::Je_rel8_32).is_some());
+        assert!(meaning_in_32_bits(Code::Je_rel8_16).is_none());
+        assert!(meaning_in_32_bits(Code::Add_rm64_r64).is_none());
+        assert!(meaning_in_32_bits(Code::Paddd_xmm_xmmm128).is_some());
     }
 
     #[test]

@@ -39,8 +39,12 @@ pub(super) fn run<D: Domain>(op: Op, cx: &mut Context<D>) -> Result<(), Fault> {
         }
         Op::Leave => {
             cx.state.general[RSP] = cx.state.read(d, Register::RBP);
-            let width_bytes = cx.instruction.op_code().operand_size().max(16) / 8;
-            let (bytes, frame) = if width_bytes == 2 { (2, Register::BP) } else { (8, Register::RBP) };
+            let narrow = cx.instruction.op_code().operand_size().max(16) == 16;
+            let (bytes, frame) = match (narrow, cx.address_bytes()) {
+                (true, _) => (2, Register::BP),
+                (false, 4) => (4, Register::EBP),
+                (false, _) => (8, Register::RBP),
+            };
             let value = pop(cx, bytes)?;
             cx.state.write(d, frame, value);
             Ok(())
@@ -52,7 +56,7 @@ pub(super) fn run<D: Domain>(op: Op, cx: &mut Context<D>) -> Result<(), Fault> {
 pub(super) fn push<D: Domain>(cx: &mut Context<D>, value: D::Word) -> Result<(), Fault> {
     let d = cx.domain;
     let bytes = u128::from(d.width_bits(value) / 8);
-    let top = d.sub(cx.state.general[RSP], d.constant(64, bytes));
+    let top = cx.in_mode(d.sub(cx.state.general[RSP], d.constant(64, bytes)));
     d.store(top, value).map_err(of_stack)?;
     cx.state.general[RSP] = top;
     Ok(())
@@ -62,7 +66,8 @@ pub(super) fn push<D: Domain>(cx: &mut Context<D>, value: D::Word) -> Result<(),
 pub(super) fn pop<D: Domain>(cx: &mut Context<D>, bytes: u32) -> Result<D::Word, Fault> {
     let d = cx.domain;
     let value = d.load(cx.state.general[RSP], bytes).map_err(of_stack)?;
-    cx.state.general[RSP] = d.add(cx.state.general[RSP], d.constant(64, u128::from(bytes)));
+    let top = d.add(cx.state.general[RSP], d.constant(64, u128::from(bytes)));
+    cx.state.general[RSP] = cx.in_mode(top);
     Ok(value)
 }
 

@@ -1,0 +1,494 @@
+//! Regions: the part of a function that a question is about, found without looking at the rest.
+//!
+//! A region has one entry c and one end p. Control comes into it through c only, not on a back edge, and leaves
+//! it to p only (or not at all, where the function ends), or to code that never returns. Between the two a path looks the same whether the rest of the function is
+//! there or not:
+//!
+//! - the depth-first search enters at c and leaves at p, so that retreating edges and loops are those of the
+//!   whole function, except loops around the whole region, which are counted;
+//! - whatever comes before c or after p comes so on every path through any block of the region.
+//!
+//! So a run on one loop of a large function is judged on the region around that loop.
+//!
+//! To find regions the whole function has to be searched once. That search, the outline, is kept while runs
+//! change edges, as long as each change lies in a region. What is inside of such a region is then *stale*: the
+//! outline knows nothing about it any more, but everything outside is as it was. A region whose c and p are
+//! not stale contains each changed region that it touches as a whole: one that contains a block outside would
+//! contain p, and one with an entry outside would contain c. So nothing that is known of c and p has changed.
+//! If p could not be reached any more after a change, what follows would be dead, and the outline is given up.
+//!
+//! Code that never returns (calls to `abort`, `unreachable`) is often shared by the whole function. No path
+//! leads back from it, so it ends a region as p does, and a question about it is one about the function.
+
+use metaloc_record::{BlockId, Opcode, Snapshot};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::cfg::dag::Visited;
+use crate::cfg::graph::Rows;
+use crate::cfg::{Dominators, Graph};
+use crate::view::View;
+
+/// How many entries further up are tried before the whole function is taken.
+const MAX_TRIES: usize = 8;
+
+/// A function at one moment, and which parts of it have changed since.
+#[derive(Debug)]
+pub struct Outline {
+    view: View,
+    /// By index, of blocks that control can reach.
+    predecessors: Rows,
+    /// By node: some path leads to a return.
+    returns: Vec<bool>,
+    /// What comes after, on paths that return.
+    ends: Dominators,
+    /// By index: within a region that has changed since.
+    stale: Vec<bool>,
+    /// Blocks that are younger, with the entry of the region that they came up in.
+    younger: FxHashMap<BlockId, BlockId>,
+    inside: Visited,
+}
+
+/// A part of a function with one entry and one end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    entry: BlockId,
+    end: Option<BlockId>,
+    outer_loops: u32,
+    /// The entry and what is between, in the outline.
+    blocks: Vec<BlockId>,
+}
+
+impl Outline {
+    /// Searches the whole function.
+    pub fn new(snapshot: &Snapshot) -> Outline {
+        let view = View::of_function(snapshot);
+        let returns = returns(&view, snapshot);
+        let ends = Dominators::after_among(view.paths(), |node| returns[node]);
+        let edges = view.loops.reachable().iter().flat_map(|from| {
+            let to = view.graph.successors(*from as usize);
+            to.iter().map(|to| (*to, *from))
+        });
+        let predecessors = Rows::from_pairs(view.graph.len(), &edges.collect::<Vec<_>>());
+        let stale = vec![false; view.graph.len()];
+        Outline {
+            view,
+            predecessors,
+            returns,
+            ends,
+            stale,
+            younger: FxHashMap::default(),
+            inside: Visited::default(),
+        }
+    }
+
+    /// The smallest region found that has all of some blocks between its entry and its end, the entry
+    /// included; `None` if only the whole function will do.
+    pub fn region(&mut self, wanted: &[BlockId]) -> Option<Region> {
+        let mut nodes: Vec<usize> = Vec::with_capacity(wanted.len());
+        for id in wanted {
+            let id = self.younger.get(id).unwrap_or(id);
+            let node = self.view.node(*id).filter(|node| self.returns[*node])?;
+            nodes.push(node);
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        let dominators = self.view.forward_dominators();
+        let mut top = nodes.iter().copied().try_fold(*nodes.first()?, |a, b| dominators.common_above(a, b));
+        let mut bottom = nodes.iter().copied().try_fold(nodes[0], |a, b| self.ends.common_below(a, b));
+        for _ in 0..MAX_TRIES {
+            let mut entry = top?;
+            while !self.is_fresh(entry) {
+                entry = self.view.forward_dominators().above(entry)?;
+            }
+            bottom = bottom.and_then(|bottom| self.ends.common_below(bottom, entry));
+            while let Some(node) = bottom
+                && (!self.is_fresh(node)
+                    || node == entry
+                    || nodes.binary_search(&node).is_ok()
+                    || self.is_in_loop_of(entry, node))
+            {
+                bottom = self.ends.below(node);
+            }
+            if let Some(region) = self.closed(entry, bottom) {
+                return Some(region);
+            }
+            top = self.view.forward_dominators().above(entry);
+        }
+        None
+    }
+
+    /// The view of a region as it is in a later snapshot; `None` if control leaves it otherwise by now.
+    pub fn view(&mut self, region: &Region, snapshot: &Snapshot) -> Option<View> {
+        let (ids, inner) = self.flood(region, snapshot)?;
+        let view = View::new(Graph::part(snapshot, ids, inner), region.outer_loops);
+        // What does not lead to the end is not in the loops around the region.
+        let end = region.end.filter(|_| region.outer_loops > 0).and_then(|end| view.graph.index(end));
+        if end.is_some_and(|end| !all_lead_to(&view, end, inner)) {
+            return None;
+        }
+        Some(view)
+    }
+
+    /// Takes note of edges that have changed. False if the outline is of no use any more.
+    #[must_use]
+    pub fn absorb(&mut self, rewired: &[BlockId], before: &Snapshot, after: &Snapshot) -> bool {
+        if rewired.is_empty() && before.entry() == after.entry() {
+            return true;
+        }
+        let older: Vec<BlockId> = rewired.iter().copied().filter(|id| before.has(*id)).collect();
+        if before.entry() != after.entry() || older.is_empty() {
+            return false;
+        }
+        let Some(region) = self.region(&older) else { return false };
+        let Some((ids, inner)) = self.flood(&region, after) else { return false };
+        for id in region.blocks.iter().filter(|id| **id != region.entry) {
+            if let Some(index) = self.view.graph.index(*id) {
+                self.stale[index] = true;
+            }
+        }
+        for id in ids[..inner].iter().filter(|id| self.view.graph.index(**id).is_none()) {
+            self.younger.insert(*id, region.entry);
+        }
+        true
+    }
+
+    /// True if the first block heads a loop that the second is in: a back edge within the region would then
+    /// close the same loop as one from outside.
+    fn is_in_loop_of(&self, header: usize, node: usize) -> bool {
+        let loops = &self.view.loops;
+        loops.innermost(header).is_some_and(|of| loops.header(of) == header && loops.contains(of, node))
+    }
+
+    fn is_fresh(&self, node: usize) -> bool {
+        // Nodes beyond the blocks stand for the exits of a loop.
+        self.stale.get(node).is_some_and(|stale| !stale)
+    }
+
+    /// The region between two blocks if control enters at the first only.
+    fn closed(&mut self, entry: usize, end: Option<usize>) -> Option<Region> {
+        let graph = &self.view.graph;
+        self.inside.reset(graph.len());
+        self.inside.insert(entry);
+        let mut found = vec![entry as u32];
+        let mut next = 0;
+        while let Some(&block) = found.get(next) {
+            next += 1;
+            // More than half of the function is no smaller than all of it.
+            if found.len() > graph.len() / 2 + 1 {
+                return None;
+            }
+            for &to in graph.successors(block as usize) {
+                if Some(to as usize) != end && self.returns[to as usize] && self.inside.insert(to as usize) {
+                    found.push(to);
+                }
+            }
+        }
+        // Control enters the function at index 0.
+        let enters_elsewhere = |block: &u32| {
+            let from = self.predecessors.row(*block as usize);
+            *block == 0 || from.iter().any(|from| !self.inside.contains(*from as usize))
+        };
+        if found[1..].iter().any(enters_elsewhere) {
+            return None;
+        }
+        let loops = &self.view.loops;
+        let mut outer_loops = 0;
+        let mut around = loops.innermost(entry);
+        while let Some(of) = around {
+            outer_loops += u32::from(end.is_some_and(|end| loops.contains(of, end)));
+            around = loops.parent(of);
+        }
+        let blocks = found.iter().map(|index| graph.id(*index as usize)).collect();
+        let end = end.map(|end| graph.id(end));
+        Some(Region { entry: graph.id(entry), end, outer_loops, blocks })
+    }
+
+    /// The blocks of a region in a later snapshot, the entry first, then (from the index that is returned on)
+    /// those that end it.
+    fn flood(&mut self, region: &Region, snapshot: &Snapshot) -> Option<(Vec<BlockId>, usize)> {
+        let graph = &self.view.graph;
+        self.inside.reset(graph.len());
+        for index in region.blocks.iter().filter_map(|id| graph.index(*id)) {
+            self.inside.insert(index);
+        }
+        let mut seen: FxHashSet<BlockId> = FxHashSet::default();
+        let mut ends: Vec<BlockId> = Vec::new();
+        let mut found = vec![region.entry];
+        seen.insert(region.entry);
+        let mut next = 0;
+        while let Some(id) = found.get(next).copied() {
+            next += 1;
+            for &to in &snapshot.get(id)?.successors {
+                if !seen.insert(to) {
+                    continue;
+                }
+                match graph.index(to) {
+                    _ if Some(to) == region.end => ends.insert(0, to),
+                    Some(index) if self.inside.contains(index) => found.push(to),
+                    Some(index) if self.never_returns(index) => ends.push(to),
+                    Some(_) => return None,
+                    // One that came up elsewhere is not in this region; one that did not is new.
+                    None if self.younger.get(&to).is_some_and(|of| !self.has_inside(*of)) => return None,
+                    None => found.push(to),
+                }
+            }
+        }
+        if region.end.is_some() && ends.first().copied() != region.end {
+            return None;
+        }
+        let inner = found.len();
+        found.append(&mut ends);
+        Some((found, inner))
+    }
+
+    fn has_inside(&self, id: BlockId) -> bool {
+        self.view.graph.index(id).is_some_and(|index| self.inside.contains(index))
+    }
+
+    fn never_returns(&self, index: usize) -> bool {
+        self.view.loops.is_reachable(index) && !self.returns[index]
+    }
+}
+
+/// True if some path leads from each of the first `inner` blocks to the end.
+fn all_lead_to(view: &View, end: usize, inner: usize) -> bool {
+    let dag = view.paths();
+    let mut leads = vec![false; dag.len()];
+    for &node in dag.order().iter().rev() {
+        let node = node as usize;
+        leads[node] = node == end || dag.successors(node).iter().any(|to| leads[*to as usize]);
+    }
+    leads[..inner].iter().all(|leads| *leads)
+}
+
+/// By node of the paths: does some path through it end in a return? In a function without any, such as one that
+/// waits for events for ever, every end is as good as another.
+fn returns(view: &View, snapshot: &Snapshot) -> Vec<bool> {
+    let ret = Opcode::from_name("ret");
+    let dag = view.paths();
+    let mut returns = vec![false; dag.len()];
+    for &node in dag.order().iter().rev() {
+        let node = node as usize;
+        let block = dag.blocks(node).first().and_then(|index| snapshot.get(view.graph.id(*index as usize)));
+        let ends = block.and_then(|block| block.insts.last()).is_some_and(|inst| inst.opcode == ret);
+        returns[node] = ends || dag.successors(node).iter().any(|to| returns[*to as usize]);
+    }
+    if !returns.contains(&true) {
+        returns.fill(true);
+    }
+    returns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfg::walks::{edges_strategy, structured_edges};
+    use metaloc_record::{Block, Inst, InstFlags, InstId, LocId};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn block(id: u32, successors: &[u32]) -> Arc<Block> {
+        let opcode = Opcode::from_name(if successors.is_empty() { "ret" } else { "br" });
+        let end = Inst { id: InstId(id), loc: LocId::NONE, opcode, flags: InstFlags::TERMINATOR };
+        let successors = successors.iter().map(|id| BlockId(*id)).collect();
+        Arc::new(Block { id: BlockId(id), insts: vec![end], successors })
+    }
+
+    fn snapshot(edges: &[Vec<u32>]) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        snapshot.set_entry(Some(BlockId(0)));
+        for (id, to) in edges.iter().enumerate() {
+            snapshot.put(block(id as u32, to));
+        }
+        snapshot
+    }
+
+    /// Edges that change in one run. Blocks are numbers modulo what is there.
+    #[derive(Debug, Clone)]
+    enum Edit {
+        /// A new block on an edge.
+        Split(usize, usize),
+        /// An edge leads elsewhere.
+        Redirect(usize, usize, usize),
+        /// An edge less.
+        Cut(usize, usize),
+        /// An edge more.
+        Add(usize, usize),
+        /// The block ends the function.
+        Return(usize),
+    }
+
+    fn edit_strategy() -> impl Strategy<Value = Edit> {
+        let n = 0..64usize;
+        prop_oneof![
+            (n.clone(), n.clone()).prop_map(|(a, b)| Edit::Split(a, b)),
+            (n.clone(), n.clone(), n.clone()).prop_map(|(a, b, c)| Edit::Redirect(a, b, c)),
+            (n.clone(), n.clone()).prop_map(|(a, b)| Edit::Cut(a, b)),
+            (n.clone(), n.clone()).prop_map(|(a, b)| Edit::Add(a, b)),
+            n.prop_map(Edit::Return),
+        ]
+    }
+
+    fn apply(edit: &Edit, before: &Snapshot, next: &mut u32) -> Snapshot {
+        let mut after = before.clone();
+        let ids: Vec<u32> = before.blocks().map(|b| b.id.0).collect();
+        let at = |n: usize| ids[n % ids.len()];
+        let to = |id: u32| -> Vec<u32> {
+            before.get(BlockId(id)).map(|b| b.successors.iter().map(|s| s.0).collect()).unwrap_or_default()
+        };
+        // Targets near the source, as passes have them; far ones now and then.
+        let near = |id: u32, n: usize| {
+            if n.is_multiple_of(5) { at(n) } else { (id + n as u32 % 4).min(ids.len() as u32 - 1) }
+        };
+        let (from, mut edges) = match *edit {
+            Edit::Split(a, _)
+            | Edit::Redirect(a, ..)
+            | Edit::Cut(a, _)
+            | Edit::Add(a, _)
+            | Edit::Return(a) => (at(a), to(at(a))),
+        };
+        match *edit {
+            Edit::Split(_, e) if !edges.is_empty() => {
+                let e = e % edges.len();
+                after.put(block(*next, &[edges[e]]));
+                edges[e] = *next;
+                *next += 1;
+            }
+            Edit::Redirect(_, e, target) if !edges.is_empty() => {
+                let e = e % edges.len();
+                edges[e] = near(from, target);
+            }
+            Edit::Cut(_, e) if edges.len() > 1 => {
+                edges.remove(e % edges.len());
+            }
+            Edit::Add(_, target) if !edges.is_empty() && edges.len() < 3 => edges.push(near(from, target)),
+            Edit::Return(_) => edges.clear(),
+            _ => return after,
+        }
+        after.put(block(from, &edges));
+        after
+    }
+
+    /// Whatever is asked about blocks of a region has the answer of the whole function.
+    fn compare(region: &View, whole: &View, ends: &[BlockId]) {
+        let inner = (0..region.graph.len()).map(|i| region.graph.id(i)).filter(|id| !ends.contains(id));
+        let inner: Vec<BlockId> = inner.collect();
+        for &a in &inner {
+            assert!(whole.is_reachable(a), "{a:?} is reachable in the region only");
+            assert_eq!(region.depth(a), whole.depth(a), "depth of {a:?}");
+            for &b in &inner {
+                assert_eq!(region.passes(a, b), whole.passes(a, b), "{a:?} passes {b:?}");
+                assert_eq!(region.dominates(a, b), whole.dominates(a, b), "{a:?} dominates {b:?}");
+                assert_eq!(region.leaves_loop(a, b), whole.leaves_loop(a, b), "{a:?} to {b:?} leaves a loop");
+            }
+        }
+    }
+
+    fn check(edges: &[Vec<u32>], steps: &[(Edit, Vec<usize>)]) -> usize {
+        let mut now = snapshot(edges);
+        let mut next = edges.len() as u32;
+        let mut outline = Outline::new(&now);
+        let mut regions = 0;
+        for (edit, asked) in steps {
+            let after = apply(edit, &now, &mut next);
+            let rewired: Vec<BlockId> = now.differences(&after).collect();
+            let ids: Vec<BlockId> = now.blocks().map(|b| b.id).collect();
+            let mut wanted: Vec<BlockId> = asked.iter().map(|n| ids[n % ids.len()]).collect();
+            wanted.extend(rewired.iter().filter(|id| now.has(**id)));
+            if let Some(region) = outline.region(&wanted) {
+                let views = (outline.view(&region, &now), outline.view(&region, &after));
+                if let (Some(before), Some(then)) = views {
+                    regions += 1;
+                    for (view, snapshot) in [(before, &now), (then, &after)] {
+                        let ends: Vec<BlockId> = (0..view.graph.len())
+                            .map(|i| view.graph.id(i))
+                            .filter(|id| Some(*id) == region.end || !region.blocks.contains(id))
+                            .filter(|id| outline.view.graph.index(*id).is_some())
+                            .collect();
+                        compare(&view, &View::of_function(snapshot), &ends);
+                    }
+                    assert!(wanted.iter().all(|id| {
+                        !View::of_function(&now).is_reachable(*id)
+                            || views_have(&mut outline, &region, &now, *id)
+                    }));
+                }
+            }
+            if !outline.absorb(&rewired, &now, &after) {
+                outline = Outline::new(&after);
+            }
+            now = after;
+        }
+        regions
+    }
+
+    fn views_have(outline: &mut Outline, region: &Region, snapshot: &Snapshot, id: BlockId) -> bool {
+        outline.view(region, snapshot).is_some_and(|view| view.graph.index(id).is_some())
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(Edit, Vec<usize>)>> {
+        prop::collection::vec((edit_strategy(), prop::collection::vec(0..64usize, 0..2)), 1..8)
+    }
+
+    /// Several pieces of structured code in a row: most regions are much smaller than that.
+    fn long_edges() -> impl Strategy<Value = Vec<Vec<u32>>> {
+        prop::collection::vec(structured_edges(), 2..5).prop_map(|parts| {
+            let mut all: Vec<Vec<u32>> = vec![];
+            for part in parts {
+                let base = all.len() as u32;
+                if let Some(last) = all.last_mut() {
+                    last.push(base);
+                }
+                all.extend(part.into_iter().map(|to| to.into_iter().map(|t| t + base).collect()));
+            }
+            all
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn a_region_answers_as_the_function_does(edges in long_edges(), steps in steps()) {
+            check(&edges, &steps);
+        }
+
+        #[test]
+        fn also_in_graphs_of_any_shape(edges in edges_strategy(16), steps in steps()) {
+            check(&edges, &steps);
+        }
+    }
+
+    /// The property above would hold if no region was ever found.
+    #[test]
+    fn regions_are_found_and_small() {
+        // A row of a hundred loops with a diamond in each.
+        let mut edges: Vec<Vec<u32>> = vec![vec![1]];
+        for unit in 0..100u32 {
+            let head = 1 + unit * 4;
+            edges.extend([vec![head + 1, head + 2], vec![head + 3], vec![head + 3], vec![head, head + 4]]);
+        }
+        edges.push(vec![]);
+        let mut now = snapshot(&edges);
+        let mut next = edges.len() as u32;
+        let mut outline = Outline::new(&now);
+        for unit in 0..100usize {
+            let head = 1 + unit * 4;
+            let after = apply(&Edit::Split(head, 0), &now, &mut next);
+            let rewired: Vec<BlockId> = now.differences(&after).collect();
+            let region = outline.region(&[BlockId(head as u32)]).expect("there is one");
+            assert!(region.blocks.len() <= 5, "{region:?}");
+            let view = outline.view(&region, &after).expect("control leaves as before");
+            assert_eq!(view.depth(BlockId(next - 1)), Some(1), "the new block is in the loop");
+            assert!(outline.absorb(&rewired, &now, &after));
+            now = after;
+        }
+    }
+
+    #[test]
+    fn what_is_behind_an_end_that_is_not_reached_any_more_is_not_known() {
+        let before = snapshot(&[vec![1], vec![2], vec![3], vec![4], vec![5], vec![]]);
+        let mut after = before.clone();
+        after.put(block(1, &[]));
+        let mut outline = Outline::new(&before);
+        assert!(!outline.absorb(&[BlockId(1)], &before, &after));
+    }
+}

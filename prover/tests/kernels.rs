@@ -1,0 +1,119 @@
+//! The kernels as graphs: all of them on both sides, and both graphs of some run against the compiled function.
+//! `cargo run --release -p metaloc-prover --example lift_kernels -- --judge` does it for all.
+
+mod judging;
+#[path = "kernels/mod.rs"]
+mod kernels;
+
+use kernels::{Configuration, Kernel, Outcome, try_kernel};
+use std::sync::Mutex;
+
+/// Calls `visit` for each kernel and both compilers with the papers' flags, on two threads.
+fn each(wanted: impl Fn(&Kernel) -> bool, i386: bool, visit: impl Fn(&Configuration, &Kernel) + Sync) {
+    let mut configurations = Configuration::all();
+    configurations.retain(|known| known.name.contains("paper") && known.name.contains("i386") == i386);
+    let mut work = Vec::new();
+    for kernel in kernels::all().into_iter().filter(wanted) {
+        work.push(kernel);
+    }
+    let work = Mutex::new(work);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(kernel) = { work.lock().unwrap().pop() } {
+                    configurations.iter().for_each(|configuration| visit(configuration, &kernel));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn all_kernels_become_graphs_on_both_sides() {
+    let count = Mutex::new(0);
+    each(
+        |kernel| kernel.defines.iter().all(|define| !define.contains("UNROLL")),
+        false,
+        |configuration, kernel| match try_kernel(configuration, kernel, false) {
+            Outcome::Graphs { .. } => *count.lock().unwrap() += 1,
+            Outcome::Refused(side, reason) => {
+                panic!("{} with {}: {side}: {reason}", kernel.label(), configuration.name)
+            }
+        },
+    );
+    assert!(*count.lock().unwrap() >= 2 * (76 + 5 + 24), "{count:?}");
+}
+
+/// One of each shape: plain, reversed, reduction, branches, constants, nests, pointers, arguments.
+const JUDGED: [&str; 14] = [
+    "s1112",
+    "s112",
+    "vdotr",
+    "s441",
+    "s442",
+    "s276",
+    "s114",
+    "s2233",
+    "s1351",
+    "s1421",
+    "s174",
+    "s4115",
+    "vif",
+    "loopSplitting",
+];
+
+#[test]
+fn graphs_do_what_the_compiled_function_does() {
+    judge(false);
+}
+
+#[test]
+fn graphs_of_32_bit_code_do_what_it_does() {
+    if judging::runs_32_bit_programs() {
+        judge(true);
+    }
+}
+
+fn judge(i386: bool) {
+    each(
+        |kernel| JUDGED.contains(&kernel.name.as_str()),
+        i386,
+        |configuration, kernel| match try_kernel(configuration, kernel, true) {
+            Outcome::Graphs { tallies, .. } => {
+                for (side, tally) in tallies {
+                    assert!(
+                        tally.wrong.is_empty(),
+                        "{} {}, {side}: {tally:?}",
+                        kernel.name,
+                        configuration.name
+                    );
+                    assert!(tally.same > 0, "{} {}, {side}: {tally:?}", kernel.name, configuration.name);
+                }
+            }
+            Outcome::Refused(side, reason) => panic!("{}: {side}: {reason}", kernel.label()),
+        },
+    );
+}
+
+#[test]
+fn a_graph_of_another_function_is_noticed() {
+    // The IR of one kernel against the code of another that has its name.
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("vpv.c");
+    std::fs::copy(kernels::folder().join("tsvc.h"), folder.path().join("tsvc.h")).unwrap();
+    let text = std::fs::read_to_string(kernels::folder().join("vpv.c")).unwrap();
+    std::fs::write(&other, text.replace("a[i] += b[i]", "a[i] += b[i] | 1")).unwrap();
+    let configuration = &Configuration::all()[0];
+    let kernel = Kernel {
+        path: kernels::folder().join("vpv.c"),
+        name: "vpv".into(),
+        defines: Vec::new(),
+        small: vec!["-DL=240".into()],
+    };
+    let Outcome::Graphs { tallies, .. } = kernels::try_with(configuration, &kernel, true, &other) else {
+        panic!("vpv is supported")
+    };
+    let wrong: Vec<(&str, bool)> =
+        tallies.iter().map(|(side, tally)| (*side, !tally.wrong.is_empty())).collect();
+    assert_eq!(wrong, [("source", true), ("machine", false)]);
+}
