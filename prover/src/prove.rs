@@ -14,8 +14,8 @@ use metaloc_proof as proof;
 use std::time::{Duration, Instant};
 
 /// Inputs that are tried before a search begins, and hops of a run.
-const REFUTING_RUNS: u64 = 6;
-const REFUTING_STEPS: usize = 400_000;
+const REFUTING_RUNS: u64 = 4;
+const REFUTING_STEPS: usize = 140_000;
 
 /// What came of one function. Only `Proved` says anything about all inputs.
 #[derive(Debug)]

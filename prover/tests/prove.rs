@@ -4,8 +4,10 @@ use metaloc_proof::{Claim, Discharge, Document, Proof};
 use metaloc_prover::ir::Module;
 use metaloc_prover::object_file::{FunctionCode, ObjectFile};
 use metaloc_prover::product::document::sha256;
+use metaloc_prover::product::search::Options;
 use metaloc_prover::prove::{ProveOptions, Verdict, prove};
 use metaloc_prover::smt::{Kind, Program};
+use std::time::Duration;
 
 const OBJECT: &str = "s000-gcc12-nopic.o";
 
@@ -23,7 +25,13 @@ fn module() -> Module {
 }
 
 fn verdict(module: &Module, code: &FunctionCode) -> Verdict {
-    prove(module, code, &Program::find(Kind::Z3).unwrap(), ProveOptions::default()).unwrap().0
+    verdict_within(module, code, 60)
+}
+
+fn verdict_within(module: &Module, code: &FunctionCode, seconds: u64) -> Verdict {
+    let search = Options { time: Duration::from_secs(seconds), ..Options::default() };
+    let options = ProveOptions { search, ..ProveOptions::default() };
+    prove(module, code, &Program::find(Kind::Z3).unwrap(), options).unwrap().0
 }
 
 #[test]
@@ -96,6 +104,6 @@ fn an_endless_loop_is_not_proved() {
     let mut code = code();
     // jmp instead of jne.
     code.bytes[0x2d] = 0xeb;
-    let verdict = verdict(&module(), &code);
+    let verdict = verdict_within(&module(), &code, 8);
     assert!(!matches!(verdict, Verdict::Proved(_)), "{verdict:?}");
 }

@@ -41,27 +41,17 @@ pub fn refute(arena: &mut Arena, setting: &Setting, inputs: u64, steps: usize) -
             }
         }
         let mut at = PointId(0);
-        let mut faulted = false;
         for step in 0.. {
             if setting.machine_anchors.is_exit(at) {
                 break;
             }
-            match replay.machine_path(&setting.machine_anchors, at, &mut state) {
-                Ok(path) => at = path.to,
-                Err(_) => {
-                    faulted = true;
-                    break;
-                }
-            }
+            // A fault says nothing yet: not all that the linker promises about addresses is known here.
+            at = replay.machine_path(&setting.machine_anchors, at, &mut state).ok()?.to;
             if step > steps {
                 return None;
             }
         }
-        let what = if faulted {
-            Some("the machine stops".to_owned())
-        } else {
-            difference(arena, setting, &mut table, &replay, &state)
-        };
+        let what = difference(arena, setting, &mut table, &replay, &state);
         what.map(|what| Refuted {
             seed,
             parameters: setting

@@ -412,6 +412,9 @@ impl<'a> Search<'a> {
         let (mut at, mut state) = (from, state.clone());
         let mut fresh = false;
         for number in 0..steps {
+            if number % 1024 == 1023 && self.check_time().is_err() {
+                return;
+            }
             let node = &product.nodes[at];
             if setting.machine_anchors.is_exit(node.machine) {
                 break;
