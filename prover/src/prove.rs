@@ -97,6 +97,9 @@ fn attempt(
     options: ProveOptions,
     cost: &mut Cost,
 ) -> Result<Verdict, ProveError> {
+    if code.address_bits != 64 {
+        return Ok(Verdict::Unsupported("unsupported: proofs of i386 code".into()));
+    }
     let ir = module.function(&code.name)?;
     let mut arena = Arena::new();
     let pair = match pair(&mut arena, module, ir, code) {

@@ -48,6 +48,34 @@ fn a_pass_is_observed_in_every_version() {
     }
 }
 
+/// Up to LLVM 16 this pass exists for the legacy pass manager only, whose passes no callback of LLVM announces.
+#[test]
+fn a_pass_of_the_legacy_manager_is_observed() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("a.ll");
+    // The address is computed again beside the load: that is what the pass is for.
+    let text = "target triple = \"x86_64-unknown-linux-gnu\"
+define i32 @f(ptr %p, i1 %c) {
+  %q = getelementptr i8, ptr %p, i64 40
+  br i1 %c, label %then, label %out
+then:
+  %v = load i32, ptr %q
+  ret i32 %v
+out:
+  ret i32 0
+}
+";
+    std::fs::write(&input, text).unwrap();
+    for major in [14, 15, 16] {
+        let ran = report(major, "codegenprepare", &input);
+        let document =
+            Document::from_json(&ran.stdout).unwrap_or_else(|error| panic!("{error}\n{}", ran.stderr));
+        let stats = &document.stats;
+        assert!(document.complete && stats.changed_runs >= 1, "LLVM {major}: {stats:?}");
+        assert!(stats.judged >= 1 && stats.events >= 1, "LLVM {major}: {stats:?}");
+    }
+}
+
 /// Copying the addition in front of the other returns is right, keeping its line there is not. LLVM 19 has the fix.
 #[test]
 fn the_motivating_error_is_found_in_the_versions_that_have_it() {

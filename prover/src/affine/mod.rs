@@ -44,6 +44,17 @@ pub struct Relation {
 }
 
 impl Relation {
+    /// Whether it has several coefficients that no program computes with: what too few points have in common
+    /// looks like this, and solvers find it hard. No harm is done by not using it.
+    pub fn is_wild(&self, width_bits: u32) -> bool {
+        let wild = |factor: &&u128| {
+            let bits = crate::bits::Bits::new(width_bits, **factor);
+            let large = bits.signed().unsigned_abs() > 1 << 20;
+            large && bits.value().trailing_zeros() + 20 < width_bits
+        };
+        self.coefficients.iter().filter(wild).count() >= 3
+    }
+
     /// Whether it holds at a point.
     pub fn holds(&self, width_bits: u32, point: &[u128]) -> bool {
         let products = self.coefficients.iter().zip(point).map(|(c, x)| c.wrapping_mul(*x));

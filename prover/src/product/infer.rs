@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 /// Paths of the machine from one anchor to the next that are looked at one by one.
 pub const MOST_PATHS: usize = 64;
 
-/// States that complete a model.
-const LIKES: usize = 48;
+/// States that complete a model, one after the other, without anything new.
+const LIKES: usize = 40;
 
 /// What checking an edge came to.
 enum Checked {
@@ -220,19 +220,27 @@ impl Search<'_> {
     ) -> bool {
         // One model, completed by many states: what the query did not speak of differs in each. States that
         // take the edge come first: the query may not speak of what decides that.
-        let mut likes = self.taking(product, edge, LIKES);
-        likes.extend(product.nodes[edge.from].states.iter().take(LIKES).cloned());
+        let mut likes = self.taking(product, edge, 12);
+        likes.extend(product.nodes[edge.from].states.iter().cloned());
         let before = (product.nodes[edge.from].source, product.nodes[edge.from].machine);
-        let mut weaker = false;
+        let (mut weaker, mut in_vain) = (false, 0);
         for like in likes {
             let Context { arena, table, setting, .. } = &mut self.context;
             let state = triple.assumed.state(arena, table, &like, model);
             let followed = self.replay.follow(setting, before, &edge.step, &state);
+            // Memory that differs afterwards is for the question about memory to find: here it may come from a
+            // model that does not speak of all that the invariant does.
             if let Followed::Together(after) = followed
+                && self.same_memory(&after)
                 && product.nodes[edge.to].add(&after)
             {
-                weaker = true;
+                (weaker, in_vain) = (true, 0);
                 self.propagate(product, edge.to, &after, 3);
+            } else {
+                in_vain += 1;
+            }
+            if in_vain > LIKES {
+                break;
             }
         }
         weaker

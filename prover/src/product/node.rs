@@ -111,19 +111,26 @@ impl Node {
         Node { source, machine, columns, wide, narrow, bounds: Vec::new(), equal, states: Vec::new() }
     }
 
-    /// Takes in a state. Says whether the invariant became weaker.
+    /// Takes in a state, and keeps it if it says something new or there are few. Says whether the invariant
+    /// became weaker.
     pub fn add(&mut self, state: &State) -> bool {
-        let mut weaker = self.wide.add(state) | self.narrow.add(state);
-        let before = self.bounds.len() + self.equal.len();
-        self.bounds.retain(|bound| bound.code.bits(state)[0].is_set());
-        self.equal.retain(|(_, left, right)| state.memories[*left].same_as(&state.memories[*right]));
-        weaker |= self.bounds.len() + self.equal.len() != before;
+        let weaker = self.take_in(state);
         if weaker || self.states.len() < KEPT_STATES / 2 {
             if self.states.len() >= KEPT_STATES {
                 self.states.remove(KEPT_STATES / 2);
             }
             self.states.push(state.clone());
         }
+        weaker
+    }
+
+    /// Takes in a state without keeping it.
+    pub fn take_in(&mut self, state: &State) -> bool {
+        let mut weaker = self.wide.add(state) | self.narrow.add(state);
+        let before = self.bounds.len() + self.equal.len();
+        self.bounds.retain(|bound| bound.code.bits(state)[0].is_set());
+        self.equal.retain(|(_, left, right)| state.memories[*left].same_as(&state.memories[*right]));
+        weaker |= self.bounds.len() + self.equal.len() != before;
         weaker
     }
 
@@ -252,6 +259,9 @@ impl Node {
                 // What is said of things that never change is known from the start or a coincidence.
                 let mut named = relation.coefficients.iter().zip(columns).filter(|(factor, _)| **factor != 0);
                 if named.all(|(_, column)| column.is_fixed() || is_half(column, &known)) {
+                    continue;
+                }
+                if relation.is_wild(side.cover.width_bits()) {
                     continue;
                 }
                 if let Some(number) = relation.defines

@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
         for seed in 0..SEEDS {
             let Context { arena, setting, table, .. } = &mut self.context;
             let state = entry_state(arena, setting, table, seed);
-            product.nodes[entry].add(&state);
+            product.nodes[entry].take_in(&state);
             product.nodes[entry].keep(&state);
         }
         product
@@ -273,8 +273,8 @@ impl<'a> Search<'a> {
         let mut fitting = self.fitting(&taking, at.0, path);
         fitting.retain(|hops| {
             let step = Step { machine: path.clone(), source: hops.clone() };
-            !self.wrong.contains(&(at.0, at.1, step))
-                && !(hops.is_empty() && idle_cycle(product, node, at, path))
+            let idle = hops.is_empty() && idle_cycle(product, node, at, path);
+            !idle && !self.wrong.contains(&(at.0, at.1, step))
         });
         self.effort.candidates += fitting.len();
         if fitting.len() > 4 && path.to == at.1 {
@@ -282,7 +282,8 @@ impl<'a> Search<'a> {
             fitting.sort_by_key(|hops| hops.len().abs_diff(ratio));
             fitting.truncate(3);
         }
-        let mut ranked: Vec<((usize, usize), bool, usize, Vec<PointId>)> = Vec::new();
+        // Places that nothing relates, a loop head beside none, hops: fewer is better.
+        let mut ranked: Vec<(Rank, Vec<PointId>)> = Vec::new();
         for hops in fitting {
             let step = Step { machine: path.clone(), source: hops.clone() };
             let to = hops.last().copied().unwrap_or(at.0);
@@ -308,11 +309,11 @@ impl<'a> Search<'a> {
             if node.memory_agrees(setting) {
                 let odd =
                     setting.machine_anchors.is_loop_head(path.to) != setting.source_anchors.is_loop_head(to);
-                ranked.push((node.unrelated(), odd, hops.len(), hops));
+                ranked.push(((node.unrelated(), odd, hops.len()), hops));
             }
         }
         ranked.sort();
-        Ok(ranked.into_iter().next().map(|(.., source)| Step { machine: path.clone(), source }))
+        Ok(ranked.into_iter().next().map(|(_, source)| Step { machine: path.clone(), source }))
     }
 
     /// Sequences of anchors that the source passes in all states, after which the memories agree.
@@ -348,7 +349,8 @@ impl<'a> Search<'a> {
         agreed.unwrap_or_default().into_iter().collect()
     }
 
-    fn same_memory(&self, state: &State) -> bool {
+    /// Whether the memories agree everywhere but in the frame.
+    pub(super) fn same_memory(&self, state: &State) -> bool {
         self.common_memories()
             .iter()
             .all(|(left, right)| state.memories[*left].same_as(&state.memories[*right]))
@@ -423,7 +425,7 @@ impl<'a> Search<'a> {
             else {
                 if fresh {
                     // The last of a loop: its extremes are bounds.
-                    product.nodes[at].add(&state);
+                    product.nodes[at].take_in(&state);
                     product.nodes[at].keep(&state);
                 }
                 return;
@@ -445,6 +447,9 @@ impl<'a> Search<'a> {
         }
     }
 }
+
+/// How promising a correlation is; less is better.
+type Rank = ((usize, usize), bool, usize);
 
 /// An edge that turned out wrong.
 #[derive(Debug)]
