@@ -12,9 +12,11 @@
 
 pub mod compile;
 mod cursor;
+mod initialiser;
 mod instruction;
 pub mod metadata;
 mod read;
+mod read_call;
 mod read_instruction;
 mod token;
 pub mod types;
@@ -25,7 +27,7 @@ mod tests;
 pub(crate) use cursor::{Step, step};
 pub use instruction::{BinaryOperator, Block, Cast, Instruction, Operation, Predicate, Record, Typed, Value};
 pub use metadata::{Metadata, SourceVariable};
-pub use read_instruction::Extension;
+pub use read_call::Extension;
 pub use types::{DataLayout, Type};
 
 /// Functions and globals of one translation unit.

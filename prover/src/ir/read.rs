@@ -1,9 +1,11 @@
 //! A module from its text, line by line.
 
 use super::cursor::Cursor;
+use super::initialiser::initialiser;
 use super::instruction::{Block, Record};
 use super::metadata::Metadata;
-use super::read_instruction::{attributes, initialiser, instruction, record};
+use super::read_call::attributes;
+use super::read_instruction::{instruction, record};
 use super::token::{Token, tokens};
 use super::types::DataLayout;
 use super::{Function, Global, IrError, Module, Parameter};

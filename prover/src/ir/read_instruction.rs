@@ -1,8 +1,9 @@
 //! One instruction from its line. What is not understood becomes [`Operation::Unsupported`], so that the
 //! functions around it can still be read.
 
-use super::cursor::{Cursor, Refusal, integer};
-use super::instruction::{BinaryOperator, Cast, Instruction, Operation, Predicate, Record, Typed, Value};
+use super::cursor::{Cursor, Refusal};
+use super::instruction::{BinaryOperator, Cast, Instruction, Operation, Predicate, Record, Value};
+use super::read_call::call;
 use super::token::Token;
 use super::types::{DataLayout, Type};
 
@@ -250,108 +251,6 @@ fn switch(cursor: &mut Cursor) -> Result<Operation, Refusal> {
     Ok(Operation::Switch { on, default, cases })
 }
 
-/// Attributes of a parameter or result that change nothing about the value passed.
-const PLAIN_ATTRIBUTES: [&str; 17] = [
-    "noundef",
-    "nonnull",
-    "zeroext",
-    "signext",
-    "nocapture",
-    "readonly",
-    "writeonly",
-    "readnone",
-    "noalias",
-    "immarg",
-    "nofree",
-    "returned",
-    "inreg",
-    "allocptr",
-    "writable",
-    "nocallback",
-    "nest",
-];
-
-/// Skips attributes; refuses those that change how a value is passed.
-pub(super) fn attributes(cursor: &mut Cursor) -> Result<Extension, Refusal> {
-    let mut extension = Extension::None;
-    loop {
-        match cursor.rest {
-            [Token::Word(word), ..] if PLAIN_ATTRIBUTES.contains(&word.as_str()) => {
-                extension = match word.as_str() {
-                    "zeroext" => Extension::Zero,
-                    "signext" => Extension::Sign,
-                    _ => extension,
-                };
-                cursor.next()?;
-            }
-            [Token::Word(word), Token::Word(_), ..] if word == "align" => {
-                cursor.next()?;
-                cursor.next()?;
-            }
-            [Token::Word(word), Token::Punctuation('('), ..]
-                if matches!(
-                    word.as_str(),
-                    "dereferenceable" | "dereferenceable_or_null" | "range" | "captures" | "align" | "memory"
-                ) =>
-            {
-                cursor.next()?;
-                skip_brackets(cursor)?;
-            }
-            _ => return Ok(extension),
-        }
-    }
-}
-
-/// How a caller widens a narrow argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extension {
-    /// Anything may be above it.
-    None,
-    /// Zeros.
-    Zero,
-    /// Its sign.
-    Sign,
-}
-
-/// Skips a bracketed part.
-fn skip_brackets(cursor: &mut Cursor) -> Result<(), Refusal> {
-    cursor.expect('(')?;
-    let mut depth = 1;
-    while depth > 0 {
-        match cursor.next()? {
-            Token::Punctuation('(') => depth += 1,
-            Token::Punctuation(')') => depth -= 1,
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn call(cursor: &mut Cursor) -> Result<Operation, Refusal> {
-    attributes(cursor)?;
-    let returns = cursor.type_name()?;
-    if matches!(cursor.rest.first(), Some(Token::Punctuation('('))) {
-        skip_brackets(cursor)?;
-    }
-    let callee = match cursor.next()? {
-        Token::Global(name) => name.clone(),
-        Token::Local(_) => return Err("through a pointer".into()),
-        Token::Word(word) => return Err(word.clone()),
-        other => return Err(format!("{other:?} in place of a callee")),
-    };
-    cursor.expect('(')?;
-    let arguments = cursor.list(')', |cursor| {
-        let of = cursor.type_name()?;
-        attributes(cursor)?;
-        let value = cursor.value(&of)?;
-        Ok(Typed { of, value })
-    })?;
-    while let [Token::Hash(_), ..] = cursor.rest {
-        cursor.next()?;
-    }
-    Ok(Operation::Call { returns, callee, arguments })
-}
-
 fn binary_operator(opcode: &str) -> Option<BinaryOperator> {
     Some(match opcode {
         "add" => BinaryOperator::Add,
@@ -381,40 +280,4 @@ fn cast_operator(opcode: &str) -> Option<Cast> {
         "bitcast" => Cast::Bitcast,
         _ => return None,
     })
-}
-
-/// The bytes of a constant initialiser, little-endian; nothing if a part is no number.
-pub(super) fn initialiser(cursor: &mut Cursor, of: &Type) -> Option<Vec<u8>> {
-    let size = usize::try_from(cursor.layout.size_bytes(of)?).ok()?;
-    // Larger constants are left as memory of which nothing is known.
-    if size > 1 << 20 {
-        return None;
-    }
-    if cursor.word("zeroinitializer") {
-        return Some(vec![0; size]);
-    }
-    match of {
-        Type::Int(width_bits) => match cursor.next().ok()? {
-            Token::Word(digits) => match integer(digits, *width_bits).ok()? {
-                Value::Constant(bits) => Some(bits.value().to_le_bytes()[..size].to_vec()),
-                _ => None,
-            },
-            _ => None,
-        },
-        Type::Array(count, element) => {
-            if let [Token::Text(text), ..] = cursor.rest {
-                cursor.next().ok()?;
-                return (text.len() as u64 == *count).then(|| text.clone());
-            }
-            cursor.expect('[').ok()?;
-            let parts = cursor
-                .list(']', |cursor| {
-                    let of = cursor.type_name()?;
-                    initialiser(cursor, &of).filter(|_| of == **element).ok_or_else(String::new)
-                })
-                .ok()?;
-            Some(parts.concat()).filter(|bytes| bytes.len() == size)
-        }
-        _ => None,
-    }
 }

@@ -1,7 +1,7 @@
 //! The source side: a function of unoptimised IR as a transition graph.
 //!
 //! - [`origin`]: which object each pointer points into, and so which region an access goes to;
-//! - [`segment`]: the straight pieces that become edges;
+//! - [`shape`]: what a function must look like; [`segment`]: the straight pieces that become edges;
 //! - [`step`]: what an instruction means; [`lower`]: segments as edges;
 //! - [`bindings`]: what the variables of the source are at each point.
 //!
@@ -14,6 +14,7 @@ mod bindings;
 mod lower;
 mod origin;
 mod segment;
+mod shape;
 mod step;
 #[cfg(test)]
 mod tests;
