@@ -306,6 +306,7 @@ mod tests {
             confidence: Confidence::Certain,
             occurrences: 1,
             witnesses: vec![witness],
+            trace: None,
         };
         Document {
             schema: SCHEMA.into(),

@@ -90,6 +90,27 @@ pub struct Error {
     pub occurrences: u64,
     /// Inputs that show it, smallest first.
     pub witnesses: Vec<Witness>,
+    /// Where the plugin saw it in a recompiled pass: lines and variables are read from this, and then it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+}
+
+/// A place in a recompiled pass, in the terms of its code map: addresses are relative to the library, and
+/// variables are numbered within their function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Path of the library.
+    pub module: String,
+    /// Return address of the call that created, cloned or moved the destination.
+    pub pc: u64,
+    /// Return address, in the same run of the function, of the last call that was about the destination.
+    pub update_pc: u64,
+    /// True if that call does nothing but make an instruction.
+    pub direct: bool,
+    /// Variables that held the destination later on.
+    pub destination: Vec<u32>,
+    /// For each source, the variables that held it.
+    pub sources: Vec<Vec<u32>>,
 }
 
 /// The three updates of LLVM's HowToUpdateDebugInfo.

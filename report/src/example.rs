@@ -50,6 +50,7 @@ pub(crate) fn error(id: &str) -> Error {
             extra: vec!["t.c:7:20".to_owned()],
             path: vec!["entry".to_owned(), "if.end".to_owned(), "return".to_owned()],
         }],
+        trace: None,
     }
 }
 

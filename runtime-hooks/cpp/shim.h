@@ -122,6 +122,13 @@ MetalocString metaloc_value_name(const void *value);
 MetalocLocation metaloc_location(const void *location);
 MetalocScope metaloc_scope(const void *scope);
 
+// Around the loading of a file whose options are registered already.
+void metaloc_options_set_aside(void);
+void metaloc_options_put_back(void);
+// Gives the options of the file just loaded what the command line gives to those of the same name. Returns the
+// name of one that cannot be set to the same, or nothing.
+MetalocString metaloc_options_replay(const char *const *args, size_t count);
+
 // Runs `handler` when the process dies of a signal, after LLVM's own handlers were installed.
 void metaloc_on_crash(void (*handler)(void *));
 }
