@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use metaloc_toolchain::llvm::Which;
 
+use crate::lines::LlvmSource;
+
 /// Finds debug-location update errors in the passes of an unmodified LLVM.
 ///
 /// Exit status: 0 nothing wrong found, 1 findings, 2 could not run.
@@ -42,6 +44,7 @@ pub struct LlvmArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   metaloc report tailcallelim --llvm 16
+  metaloc report tailcallelim --llvm 16 --llvm-source auto
   metaloc report LICMPass 'simple-loop-unswitch<nontrivial>' --input tests/ --format json -o report.json
 
 Inputs are .ll, .bc and .c files. One without debug information gets synthetic locations (debugify).
@@ -57,6 +60,11 @@ pub struct Report {
     /// A file, or a folder with .ll, .bc and .c files; default: the inputs in regress/ for the pass
     #[arg(long = "input", value_name = "FILE|DIR")]
     pub inputs: Vec<PathBuf>,
+
+    /// Say lines and variables of the pass, from its source: `auto` fetches Debian's source package once
+    /// (130 to 160 MB), or a folder that has llvm/
+    #[arg(long, value_name = "auto|DIR")]
+    pub llvm_source: Option<LlvmSource>,
 
     /// Number of `opt` processes at a time; default: one per core
     #[arg(short, value_name = "N")]
@@ -224,6 +232,10 @@ pub struct BenchTruth {
     /// A folder that has llvm/test/Transforms of LLVM 19, instead of fetching it
     #[arg(long, value_name = "DIR")]
     pub source: Option<PathBuf>,
+
+    /// Compare lines and variables too: Debian's source package of this LLVM, or a folder that has llvm/
+    #[arg(long, value_name = "auto|DIR")]
+    pub llvm_source: Option<LlvmSource>,
 
     /// Fail if fewer are found
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -4,11 +4,13 @@
 //! - [`run`]: one file per subcommand;
 //! - [`pass`]: the pass that a name means; [`input`]: the files that a pass is run on;
 //! - [`observe`]: one pass on one input in one process of `opt`;
+//! - [`lines`]: the source of LLVM, and passes of it compiled anew;
 //! - [`parallel`]: many of them at a time;
 //! - [`output`] and [`progress`]: where results and progress go.
 
 mod args;
 mod input;
+mod lines;
 mod observe;
 mod output;
 mod parallel;

@@ -4,6 +4,7 @@
 //! own, so that only the pass asked for is observed. Trouble with one input is a value, not an error: the
 //! other inputs go on, and what a crashing `opt` had found until then is kept.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,8 @@ use crate::pass::Pass;
 pub struct Observer {
     pub llvm: Llvm,
     pub plugin: PathBuf,
+    /// Recompiled passes by name.
+    pub swapped: HashMap<String, PathBuf>,
 }
 
 /// What came of one input.
@@ -61,6 +64,10 @@ impl Observer {
             true => self.legacy(input, &pass.name),
         };
         let task = task.args(&input.header.args);
+        let task = match self.swapped.get(&pass.name) {
+            Some(library) => task.env("METALOC_SWAP", library),
+            None => task.env_remove("METALOC_SWAP"),
+        };
         let task =
             task.arg("-disable-output").arg(&prepared).env("METALOC_OUT", &written).env_remove("METALOC");
         let outcome = task.run()?;

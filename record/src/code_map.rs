@@ -12,7 +12,7 @@ use std::fmt::{self, Display, Formatter};
 pub struct CodeMap {
     /// The source file as the compiler was given it.
     pub file: String,
-    /// Functions that are written in the file or in a private header beside it.
+    /// Functions that are written in the file; those of headers are left out.
     pub functions: Vec<Function>,
 }
 

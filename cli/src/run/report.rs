@@ -1,15 +1,18 @@
 //! `metaloc report`: passes on inputs, one process each, and one report of all.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use metaloc_report::{Document, merge::Merger, text};
+use metaloc_source::annotate::Annotator;
 use metaloc_toolchain::{Llvm, plugin};
 
 use super::{find_llvm, find_plugin};
 use crate::args::{Format, Report};
 use crate::input::{self, Input};
+use crate::lines::{Lines, LlvmSource};
 use crate::observe::{Observation, Observer};
 use crate::output::{self, Output};
 use crate::parallel;
@@ -23,10 +26,14 @@ pub fn run(args: &Report) -> Result<Status> {
     let jobs = jobs(args, &llvm, &passes)?;
     let place = Output::open(args.output.as_deref())?;
     let plugin = find_plugin(&llvm)?;
-    let observer = Observer { llvm, plugin };
+    let mut observer = Observer { llvm, plugin, swapped: HashMap::new() };
+    if let Some(source) = &args.llvm_source {
+        observer.swapped = swap(&observer, source, &passes)?;
+    }
     let begun = Instant::now();
     let observations = observe_all(&observer, &jobs, parallel::workers(args.jobs))?;
     let (mut document, troubles) = merge(&observer.llvm, observations);
+    Annotator::default().annotate(&mut document)?;
     document.stats.seconds = begun.elapsed().as_secs_f64();
     place.finish(&render(args, &document))?;
     for trouble in &troubles {
@@ -78,6 +85,27 @@ fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<
         progress.done(&input.name());
         Ok(observation)
     })
+}
+
+/// The recompiled files of the passes. Without one the report goes on, without lines.
+fn swap(
+    observer: &Observer,
+    source: &LlvmSource,
+    passes: &[Pass],
+) -> Result<HashMap<String, PathBuf>> {
+    let lines = Lines::open(&observer.llvm, &observer.plugin, source)?;
+    let mut swapped = HashMap::new();
+    for pass in passes {
+        let library = match pass.legacy {
+            true => Err("it has no pass of the new manager to swap".to_owned()),
+            false => lines.library_of_pass(&pass.name)?,
+        };
+        match library {
+            Ok(library) => drop(swapped.insert(pass.name.clone(), library)),
+            Err(reason) => output::complain(&format!("no lines for {}: {reason}", pass.name)),
+        }
+    }
+    Ok(swapped)
 }
 
 fn merge(llvm: &Llvm, observations: Vec<Observation>) -> (Document, Vec<String>) {

@@ -19,7 +19,7 @@ pub(crate) struct Entries<'a> {
     pub(crate) unit: UnitRef<'a, Bytes<'a>>,
     known: HashMap<UnitOffset, Known>,
     by_tag: HashMap<DwTag, Vec<UnitOffset>>,
-    /// By index: whether the file is one of the library's own.
+    /// By index: whether it is the file that the library was made from.
     own_files: Vec<bool>,
 }
 
@@ -30,7 +30,7 @@ struct Known {
 }
 
 impl<'a> Entries<'a> {
-    pub(crate) fn read(unit: UnitRef<'a, Bytes<'a>>, own: &Path) -> Result<Self, Error> {
+    pub(crate) fn read(unit: UnitRef<'a, Bytes<'a>>, file: &Path) -> Result<Self, Error> {
         let mut known: HashMap<UnitOffset, Known> = HashMap::new();
         let mut by_tag: HashMap<DwTag, Vec<UnitOffset>> = HashMap::new();
         let mut open: Vec<UnitOffset> = Vec::new();
@@ -46,7 +46,7 @@ impl<'a> Entries<'a> {
             by_tag.entry(tag).or_default().push(offset);
             open.push(offset);
         }
-        let own_files = own_files(unit, own)?;
+        let own_files = own_files(unit, file)?;
         Ok(Entries { unit, known, by_tag, own_files })
     }
 
@@ -171,7 +171,7 @@ fn own_files<'a>(unit: UnitRef<'a, Bytes<'a>>, own: &Path) -> Result<Vec<bool>, 
         };
         let folder = file.directory(header).map(&text).transpose()?.unwrap_or_default();
         let path = Path::new(&compiled_in).join(folder).join(text(file.path_name())?);
-        files.push(path.starts_with(own));
+        files.push(path == own);
     }
     Ok(files)
 }

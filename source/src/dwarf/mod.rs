@@ -1,7 +1,7 @@
 //! From the DWARF of a recompiled file to its [`CodeMap`].
 //!
-//! Done once per file, when it has been compiled. Kept is only what is written in LLVM's own `lib` folder: the
-//! code of inlined header functions is there too, but is no code of the pass.
+//! Done once per file, when it has been compiled. Kept is only what is written in the file itself: the code of
+//! inlined header functions is in the library too, but is no code of the pass.
 //!
 //! - [`entries`]: names, files and addresses of debugging entries;
 //! - [`variables`]: which expressions are instructions, by their types.
@@ -33,9 +33,8 @@ pub enum Error {
     Empty(String),
 }
 
-/// Reads the code map of a library that was made from `file`, which is below `own`, the folder whose files
-/// belong to LLVM's library and not to its interface.
-pub fn code_map(library: &[u8], file: &Path, own: &Path) -> Result<CodeMap, Error> {
+/// Reads the code map of a library that was made from `file`, named as the compiler was told.
+pub fn code_map(library: &[u8], file: &Path) -> Result<CodeMap, Error> {
     let object = object::File::parse(library)?;
     let load = |id: gimli::SectionId| -> Result<Bytes<'_>, object::read::Error> {
         let section = object.section_by_name(id.name());
@@ -48,7 +47,7 @@ pub fn code_map(library: &[u8], file: &Path, own: &Path) -> Result<CodeMap, Erro
     while let Some(header) = headers.next()? {
         let unit = dwarf.unit(header)?;
         let unit = unit.unit_ref(&dwarf);
-        let entries = Entries::read(unit, own)?;
+        let entries = Entries::read(unit, file)?;
         add_functions(&entries, &mut functions)?;
         add_rows(&entries, &mut functions)?;
     }
