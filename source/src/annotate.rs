@@ -4,7 +4,7 @@
 //! that into a place and into expressions, and the statement there is read in the source. A name that the
 //! values do not bear out is left out: what cannot be known is null.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
@@ -45,6 +45,13 @@ impl Annotator {
             }
         }
         Ok(())
+    }
+
+    /// The expressions that may be an instruction in a function of a swapped file.
+    pub fn expressions(&mut self, library: &str, function: &str) -> Result<HashSet<String>, Unreadable> {
+        let module = self.module(library)?;
+        let functions = module.map.functions.iter().filter(|known| known.name == function);
+        Ok(functions.flat_map(|function| &function.variables).map(|v| v.expression.clone()).collect())
     }
 
     fn module(&mut self, library: &str) -> Result<Rc<Module>, Unreadable> {
