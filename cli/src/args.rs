@@ -154,6 +154,7 @@ pub struct Selftest {
 pub enum SelftestWhat {
     Observer(SelftestObserver),
     Clang(SelftestClang),
+    Swap(SelftestSwap),
 }
 
 /// LLVM's own transformation tests through opt, and real programs
@@ -198,6 +199,48 @@ pub struct SelftestClang {
     pub llvm: LlvmArgs,
 
     /// Number of compilers at a time; default: one per core
+    #[arg(short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// Recompiled source files swapped into opt: LLVM's own tests give the same as without
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc selftest swap tailcallelim licm --llvm 16
+  metaloc selftest swap --file BasicBlockUtils --sample 50 --llvm 16
+  metaloc selftest swap --all --llvm 16
+
+The tests are those of the same LLVM that run the pass; for a file that is not a pass's, all of them.
+Exit status: 0 all identical, 1 something differs, 2 something could not be run.")]
+pub struct SelftestSwap {
+    /// Passes, named as for report
+    #[arg(value_name = "PASS", required_unless_present_any = ["files", "all"])]
+    pub passes: Vec<String>,
+
+    /// Source files of lib/Transforms, without suffix
+    #[arg(long = "file", value_name = "NAME")]
+    pub files: Vec<String>,
+
+    /// All source files of lib/Transforms: takes long, each is compiled once
+    #[arg(long, conflicts_with_all = ["passes", "files"])]
+    pub all: bool,
+
+    /// With --all, only the files in this folder of lib/Transforms
+    #[arg(long, value_name = "NAME", requires = "all")]
+    pub folder: Option<String>,
+
+    /// At most this many RUN lines for each file, the same ones each time
+    #[arg(long, value_name = "N")]
+    pub sample: Option<usize>,
+
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+
+    /// Where the source is: Debian's source package, or a folder that has llvm/
+    #[arg(long, value_name = "auto|DIR", default_value = "auto")]
+    pub llvm_source: LlvmSource,
+
+    /// Number of tests at a time; default: one per core
     #[arg(short, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 }

@@ -54,8 +54,9 @@ pub struct Variable {
     /// How to get at its value: the frame pointer plus the first number is the address of a word; each further
     /// number is added to that word to give the address of the next one. The last word is the value.
     pub steps: Vec<i64>,
-    /// Added to the value to give the address of the instruction; not 0 for iterators, which point into it.
-    pub adjust: i64,
+    /// The value is the address of the instruction's node in the list of its block, as iterators have it, not of
+    /// the instruction.
+    pub is_node: bool,
     /// `I`, `Cand.Load`, `*It`.
     pub expression: String,
 }
@@ -93,9 +94,8 @@ impl CodeMap {
             }
             for v in &function.variables {
                 let steps: Vec<String> = v.steps.iter().map(i64::to_string).collect();
-                let (steps, adjust) = (steps.join(","), v.adjust);
-                text +=
-                    &format!("v {:x} {:x} {} {steps} {adjust} {}\n", v.low, v.high, v.line, v.expression);
+                let (steps, node) = (steps.join(","), u8::from(v.is_node));
+                text += &format!("v {:x} {:x} {} {steps} {node} {}\n", v.low, v.high, v.line, v.expression);
             }
         }
         text
@@ -135,9 +135,9 @@ impl CodeMap {
                 let (low, high) = (hex(words.next()?)?, hex(words.next()?)?);
                 let line = words.next()?.parse().ok()?;
                 let steps: Option<Vec<i64>> = words.next()?.split(',').map(|step| step.parse().ok()).collect();
-                let adjust = words.next()?.parse().ok()?;
+                let is_node = words.next()? == "1";
                 let expression = words.next()?.to_owned();
-                let variable = Variable { low, high, line, steps: steps?, adjust, expression };
+                let variable = Variable { low, high, line, steps: steps?, is_node, expression };
                 self.functions.last_mut()?.variables.push(variable);
             }
             _ => return None,
@@ -172,7 +172,7 @@ mod tests {
             high: 0x30,
             line: 8,
             steps: vec![-40, 16],
-            adjust: -24,
+            is_node: true,
             expression: "*It of a".to_owned(),
         };
         let function = |low, high, name: &str| Function {

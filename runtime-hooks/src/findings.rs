@@ -17,7 +17,7 @@ use crate::ffi::{self, Ptr};
 use crate::identity::Identities;
 use crate::mirror::Mirror;
 use crate::stacks::Stacks;
-use crate::swap::Captures;
+use crate::swap::{Captures, Question};
 use crate::symbols::Symbols;
 
 /// The errors of this process.
@@ -133,9 +133,21 @@ impl Seen<'_> {
         let makes_only =
             |pc: &usize| symbols.is_ours(*pc) || swapped.is_in_header(*pc) || symbols.is_ir_library(*pc);
         let direct = stack[..place].iter().all(makes_only);
-        let sources: Vec<InstId> = finding.sources.iter().map(|source| source.inst).collect();
-        let trace = swapped.trace(finding.site, finding.destination, &sources, direct, self.identities);
-        Some((pc, trace))
+        // A temporary that stood between the two is what the pass has a variable for, more often than not.
+        let stand_ins = |source: &analyzer::Source| source.via.into_iter().chain([source.inst]).collect();
+        let sources: Vec<Vec<InstId>> = finding.sources.iter().map(stand_ins).collect();
+        let by_update = finding.sources.iter().all(|source| source.link == analyzer::Link::Update);
+        let question = Question {
+            stack: finding.site,
+            destination: finding.destination,
+            sources: &sources,
+            is_update: by_update && !sources.is_empty(),
+            direct,
+        };
+        match swapped.trace(&question, self.identities) {
+            Some((pc, trace)) => Some((pc, Some(trace))),
+            None => Some((pc, None)),
+        }
     }
 
     fn error(

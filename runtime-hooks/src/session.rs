@@ -299,7 +299,7 @@ impl Session {
         let id = self.identities.create(inst, opcode, None);
         let stack = self.stack(frame, run.stack_limit);
         run.record(EventKind::Create { inst: id }, stack);
-        self.note(stack, About { inst: id, other: None, made: true });
+        self.note(stack, About::made(id));
     }
 
     pub(crate) fn on_clone(&mut self, runs: &mut RunStack, new: Ptr, old: Ptr, frame: *const c_void) {
@@ -311,7 +311,7 @@ impl Session {
         };
         let stack = self.stack(frame, run.stack_limit);
         run.record(EventKind::Clone { new, old }, stack);
-        self.note(stack, About { inst: new, other: None, made: true });
+        self.note(stack, About::made(new));
     }
 
     pub(crate) fn on_insert(&mut self, runs: &mut RunStack, inst: Ptr, frame: *const c_void) {
@@ -329,7 +329,7 @@ impl Session {
         let stack = self.stack(frame, run.stack_limit);
         let inserting = Inserting { address: inst, inst: id, serial: run.serial, event: run.events.len() };
         run.record(EventKind::Insert { inst: id, block, before: None }, stack);
-        self.note(stack, About { inst: id, other: None, made: false });
+        self.note(stack, About::placed(id));
         runs.inserting = Some(inserting);
     }
 
@@ -383,7 +383,7 @@ impl Session {
             if let Some(inst) = self.identities.get(inst) {
                 self.identities.set_function(inst, function);
                 run.record(EventKind::Move { inst, from, to }, stack);
-                self.note(stack, About { inst, other: None, made: false });
+                self.note(stack, About::placed(inst));
             }
         }
     }
@@ -402,7 +402,7 @@ impl Session {
         let new = if new.is_null() { None } else { self.identities.get(new) };
         let stack = self.stack(frame, run.stack_limit);
         run.record(EventKind::Replace { old, new, all }, stack);
-        self.note(stack, About { inst: old, other: new, made: false });
+        self.note(stack, About::replaced(old, new));
     }
 
     pub(crate) fn on_erase(&mut self, runs: &mut RunStack, inst: Ptr) {
@@ -422,7 +422,13 @@ impl Session {
         }
     }
 
-    pub(crate) fn on_set_location(&mut self, runs: &mut RunStack, inst: Ptr, location: Ptr) {
+    pub(crate) fn on_set_location(
+        &mut self,
+        runs: &mut RunStack,
+        inst: Ptr,
+        location: Ptr,
+        frame: *const c_void,
+    ) {
         // Most slots that are written belong to no instruction, but to a variable of the pass.
         let Some(id) = self.identities.get(inst) else {
             return;
@@ -437,6 +443,10 @@ impl Session {
         };
         let loc = self.locations.intern(location, self.context_of(id));
         run.record(EventKind::SetLocation { inst: id, loc }, Stacks::UNKNOWN);
+        if self.swapped.is_some() {
+            let stack = self.stack(frame, run.stack_limit);
+            self.note(stack, About::located(id));
+        }
     }
 
     pub(crate) fn on_merge_location(

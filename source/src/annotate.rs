@@ -24,6 +24,15 @@ pub struct Unreadable {
     pub reason: String,
 }
 
+/// What lies around a site.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Last line of its statement.
+    pub last_line: Option<u32>,
+    /// Expressions for instructions that can be written where the update belongs.
+    pub expressions: HashSet<String>,
+}
+
 /// Reads code maps and sources, each once.
 #[derive(Default)]
 pub struct Annotator {
@@ -36,22 +45,18 @@ struct Module {
 }
 
 impl Annotator {
-    /// Gives every error with a trace its lines and variables; the traces go.
-    pub fn annotate(&mut self, document: &mut Document) -> Result<(), Unreadable> {
+    /// Gives every error with a trace its lines and variables; the traces go. What else is known of a site is
+    /// returned by the id of its error.
+    pub fn annotate(&mut self, document: &mut Document) -> Result<HashMap<String, Surroundings>, Unreadable> {
+        let mut surroundings = HashMap::new();
         for error in &mut document.errors {
             if let Some(trace) = error.trace.take() {
                 let module = self.module(&trace.module)?;
                 module.annotate(error, &trace);
+                surroundings.insert(error.id.clone(), module.surroundings(&trace));
             }
         }
-        Ok(())
-    }
-
-    /// The expressions that may be an instruction in a function of a swapped file.
-    pub fn expressions(&mut self, library: &str, function: &str) -> Result<HashSet<String>, Unreadable> {
-        let module = self.module(library)?;
-        let functions = module.map.functions.iter().filter(|known| known.name == function);
-        Ok(functions.flat_map(|function| &function.variables).map(|v| v.expression.clone()).collect())
+        Ok(surroundings)
     }
 
     fn module(&mut self, library: &str) -> Result<Rc<Module>, Unreadable> {
@@ -101,6 +106,18 @@ impl Module {
         if let Some(statement) = update.as_ref().and_then(|place| place.statement.as_ref()) {
             error.update = Some(Update { line: statement.next_line, column: statement.column });
             error.skeleton = Some(skeleton(error, statement.next_line));
+        }
+    }
+
+    fn surroundings(&self, trace: &Trace) -> Surroundings {
+        let Some((_, function)) = self.map.function_at(trace.pc.saturating_sub(1)) else {
+            return Surroundings::default();
+        };
+        let statement = self.place(function, trace.pc).and_then(|place| place.statement);
+        let in_scope = function.variables.iter().filter(|v| v.is_in_scope(trace.update_pc.saturating_sub(1)));
+        Surroundings {
+            last_line: statement.map(|statement| statement.last_line),
+            expressions: in_scope.map(|variable| variable.expression.clone()).collect(),
         }
     }
 
@@ -207,7 +224,7 @@ mod tests {
                           g(New);\n}\n";
 
     fn variable(expression: &str, line: u32) -> Variable {
-        Variable { low: 0x10, high: 0x50, line, steps: vec![-8], adjust: 0, expression: expression.to_owned() }
+        Variable { low: 0x10, high: 0x50, line, steps: vec![-8], is_node: false, expression: expression.to_owned() }
     }
 
     fn module() -> Module {

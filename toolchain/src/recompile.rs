@@ -19,7 +19,7 @@ use crate::process::Task;
 use crate::{Error, Notice, Result, atomic, cache};
 
 /// Raised when what is made of a file changes for another reason than the file or the flags.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 
 /// What LLVM compares by address.
 const SHARED: &str = "{ _ZN*3KeyE; _ZN*6SetKeyE; _ZN4llvm3Any6TypeId*; };\n";

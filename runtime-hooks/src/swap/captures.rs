@@ -23,6 +23,8 @@ pub struct Captures {
     seen: Vec<Capture>,
     /// Where instructions were that are gone.
     gone: PointerMap<usize>,
+    /// Where in an instruction its list node lies.
+    node_offset: usize,
 }
 
 /// A function of a swapped file that is being run.
@@ -36,12 +38,54 @@ struct Activation {
 /// What an event is about.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
-    /// The instruction.
-    pub inst: InstId,
+    inst: InstId,
     /// What takes over its uses.
-    pub other: Option<InstId>,
+    other: Option<InstId>,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
     /// It is being made.
-    pub made: bool,
+    Made,
+    /// It is put somewhere.
+    Placed,
+    /// Another one takes over its uses.
+    Replaced,
+    /// Its location is set.
+    Located,
+}
+
+impl About {
+    pub fn made(inst: InstId) -> About {
+        About { inst, other: None, what: What::Made }
+    }
+
+    pub fn placed(inst: InstId) -> About {
+        About { inst, other: None, what: What::Placed }
+    }
+
+    pub fn replaced(inst: InstId, other: Option<InstId>) -> About {
+        About { inst, other, what: What::Replaced }
+    }
+
+    pub fn located(inst: InstId) -> About {
+        About { inst, other: None, what: What::Located }
+    }
+}
+
+/// What a report asks about an error.
+pub struct Question<'a> {
+    /// The stack of its site.
+    pub stack: StackId,
+    /// The instruction that has the wrong location.
+    pub destination: InstId,
+    /// For each source the instructions that stand for it, best first.
+    pub sources: &'a [Vec<InstId>],
+    /// The location was given to the destination by a call, which is what is wrong.
+    pub is_update: bool,
+    /// Nothing but the making of an instruction lies between the site and the event.
+    pub direct: bool,
 }
 
 /// One event.
@@ -64,7 +108,9 @@ struct Value {
 
 impl Captures {
     pub(super) fn new(modules: Vec<Module>) -> Self {
-        Captures { modules, seen: Vec::new(), gone: PointerMap::default() }
+        // SAFETY: a constant of the headers that the shim was compiled with.
+        let node_offset = unsafe { crate::ffi::metaloc_node_offset() };
+        Captures { modules, seen: Vec::new(), gone: PointerMap::default(), node_offset }
     }
 
     /// An event with this stack.
@@ -104,37 +150,46 @@ impl Captures {
         })
     }
 
-    /// What a report needs to find lines and variables. `direct` says that nothing but the making of an
-    /// instruction lies between the site and the event.
-    pub fn trace(
-        &self,
-        stack: StackId,
-        destination: InstId,
-        sources: &[InstId],
-        direct: bool,
-        identities: &Identities,
-    ) -> Option<Trace> {
+    /// What a report needs to find lines and variables, with the address of the site.
+    pub fn trace(&self, asked: &Question<'_>, identities: &Identities) -> Option<(usize, Trace)> {
+        let &Question { stack, destination, .. } = asked;
+        let is_update = |c: &Capture| c.about.what == What::Located && c.about.inst == destination;
         let is_site = |c: &Capture, exact: bool| c.stack == stack && (!exact || c.about.inst == destination);
         let at_site = |exact| self.seen.iter().rposition(|c| is_site(c, exact));
-        let place = at_site(true).or_else(|| at_site(false))?;
+        let at_update = || self.seen.iter().rposition(is_update).filter(|_| asked.is_update);
+        let place = at_update().or_else(|| at_site(true)).or_else(|| at_site(false))?;
         let site = &self.seen[place];
         let here = |capture: &&Capture| capture.activation == site.activation;
         let later = || self.seen[place + 1..].iter().filter(here);
         let earlier = || self.seen[..place].iter().rev().filter(here);
         let is_about = |c: &&Capture| c.about.inst == destination || c.about.other == Some(destination);
-        let named = |inst: &InstId| {
-            let holders = |c: &Capture| self.holders(c, *inst, identities);
+        let update = later().filter(is_about).next_back().unwrap_or(site);
+        // A name is of use where the update belongs, so what holds there counts most.
+        let named = |inst: InstId| {
+            let holders = |c: &Capture| self.holders(c, inst, identities);
+            let at_update = holders(update);
+            if !at_update.is_empty() {
+                return at_update;
+            }
+            let is_other = |variable: &u32| update.values.iter().any(|v| v.variable == *variable && v.inst.is_some());
             let captures = std::iter::once(site).chain(later()).chain(earlier());
-            captures.map(holders).find(|held| !held.is_empty()).unwrap_or_default()
+            let mut held = captures.map(holders).find(|held| !held.is_empty()).unwrap_or_default();
+            held.retain(|variable| !is_other(variable));
+            held
         };
-        Some(Trace {
-            module: self.modules[site.activation.module].path.clone(),
+        let any = |stand_ins: &Vec<InstId>| {
+            stand_ins.iter().map(|&inst| named(inst)).find(|held| !held.is_empty()).unwrap_or_default()
+        };
+        let module = &self.modules[site.activation.module];
+        let trace = Trace {
+            module: module.path.clone(),
             pc: site.pc,
-            update_pc: later().filter(is_about).map(|c| c.pc).next_back().unwrap_or(site.pc),
-            direct,
+            update_pc: update.pc,
+            direct: asked.direct,
             destination: names_of(destination, site, later()),
-            sources: sources.iter().map(named).collect(),
-        })
+            sources: asked.sources.iter().map(any).collect(),
+        };
+        Some((module.base + site.pc as usize, trace))
     }
 
     /// The variables that held an instruction at an event.
@@ -142,7 +197,7 @@ impl Captures {
         let gone = self.gone.get(&inst.index()).copied();
         let address = gone.unwrap_or_else(|| identities.known(inst).address as usize);
         let holds = |value: &&Value| {
-            let being_made = capture.about.made && value.inst == Some(capture.about.inst);
+            let being_made = capture.about.what == What::Made && value.inst == Some(capture.about.inst);
             match value.inst {
                 Some(_) if being_made => gone.is_some() && value.address == address,
                 Some(held) => held == inst,
@@ -171,7 +226,7 @@ impl Captures {
                 continue;
             }
             let Some(word) = follow(activation.frame, &variable.steps) else { continue };
-            let address = word.wrapping_add_signed(variable.adjust as isize);
+            let address = if variable.is_node { word.wrapping_sub(self.node_offset) } else { word };
             if word != 0 {
                 let inst = identities.get(address as *const c_void);
                 values.push(Value { variable: number, address, inst });
@@ -197,7 +252,7 @@ fn names_of<'a>(
 ) -> Vec<u32> {
     let held = |c: &'a Capture| c.values.iter().filter(|v| v.inst == Some(destination)).map(|v| v.variable);
     // An instruction that is being made has no name; what has its address has it from the one before.
-    let stale: Vec<u32> = if site.about.made { held(site).collect() } else { Vec::new() };
+    let stale: Vec<u32> = if site.about.what == What::Made { held(site).collect() } else { Vec::new() };
     let mut names: Vec<u32> = Vec::new();
     for variable in std::iter::once(site).chain(later).flat_map(held) {
         if !stale.contains(&variable) && !names.contains(&variable) {

@@ -24,7 +24,7 @@ use metaloc_record::code_map::CodeMap;
 use crate::ffi;
 use crate::symbols::{self, Symbol};
 
-pub use captures::{About, Captures};
+pub use captures::{About, Captures, Question};
 
 /// A file that was swapped.
 pub struct Module {

@@ -29,17 +29,17 @@ pub(crate) fn add(
     }
     let Some(kind) = entries.type_of(variable)? else { return Ok(()) };
     let line = entries.line(variable)?;
-    let mut push = |steps: Vec<i64>, adjust: i64, expression: String| {
-        found.push(Variable { low, high, line, steps, adjust, expression });
+    let mut push = |steps: Vec<i64>, is_node: bool, expression: String| {
+        found.push(Variable { low, high, line, steps, is_node, expression });
     };
     match shape(entries, kind)? {
-        Shape::Instruction => push(vec![offset], 0, name),
-        Shape::ReferenceToInstructionPointer => push(vec![offset, 0], 0, name),
-        Shape::Iterator(adjust) => push(vec![offset], adjust, format!("*{name}")),
+        Shape::Instruction => push(vec![offset], false, name),
+        Shape::ReferenceToInstructionPointer => push(vec![offset, 0], false, name),
+        Shape::Iterator => push(vec![offset], true, format!("*{name}")),
         Shape::Class(class) => {
             for member in members(entries, class, Access::Public)? {
                 let expression = if member.is_whole { name.clone() } else { format!("{name}.{}", member.name) };
-                push(vec![offset + member.offset], 0, expression);
+                push(vec![offset + member.offset], false, expression);
             }
         }
         Shape::PointerToClass { class, reference } => {
@@ -54,7 +54,7 @@ pub(crate) fn add(
                 };
                 let mut steps = vec![offset, member.offset];
                 steps.extend(member.is_indirect.then_some(0));
-                push(steps, 0, expression);
+                push(steps, false, expression);
             }
         }
         Shape::Other => {}
@@ -68,8 +68,8 @@ enum Shape {
     Instruction,
     /// `Instruction *&`.
     ReferenceToInstructionPointer,
-    /// An iterator over the instructions of a block, with the distance from where it points to the instruction.
-    Iterator(i64),
+    /// An iterator over the instructions of a block.
+    Iterator,
     /// An object that may have members which are instructions.
     Class(UnitOffset),
     /// A pointer or reference to one.
@@ -83,7 +83,7 @@ fn shape(entries: &Entries<'_>, kind: UnitOffset) -> Result<Shape, Error> {
     if is_class(tag) {
         let name = entries.name(kind)?.unwrap_or_default();
         if name.starts_with("ilist_iterator") && name.contains("llvm::Instruction,") {
-            return Ok(node_offset(entries)?.map_or(Shape::Other, |offset| Shape::Iterator(-offset)));
+            return Ok(Shape::Iterator);
         }
         return Ok(Shape::Class(kind));
     }
@@ -214,25 +214,6 @@ fn is_public(entries: &Entries<'_>, class: UnitOffset, member: UnitOffset) -> Re
         Some(AttributeValue::Accessibility(access)) => access == gimli::DW_ACCESS_public,
         _ => entries.tag(class) != gimli::DW_TAG_class_type,
     })
-}
-
-/// Where in an instruction its list node lies.
-fn node_offset(entries: &Entries<'_>) -> Result<Option<i64>, Error> {
-    for &class in entries.with_tag(gimli::DW_TAG_class_type) {
-        if entries.name(class)?.as_deref() != Some("Instruction") || entries.is_declaration(class)? {
-            continue;
-        }
-        for &child in entries.children(class) {
-            let Some(base) = entries.type_of(child)? else { continue };
-            if entries.tag(child) == gimli::DW_TAG_inheritance
-                && entries.name(bare(entries, base)?)?.is_some_and(|name| name.starts_with("ilist_node"))
-            {
-                let at = entries.number(child, DW_AT_data_member_location)?;
-                return Ok(at.and_then(|at| i64::try_from(at).ok()));
-            }
-        }
-    }
-    Ok(None)
 }
 
 /// The place of a variable in its frame; `None` if it is anywhere else.

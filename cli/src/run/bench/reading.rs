@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use metaloc_corpus::truth::TruthRecord;
 use metaloc_report::Error;
+use metaloc_source::annotate::Surroundings;
 use serde::Serialize;
 
 /// What was read of one error.
@@ -27,15 +28,14 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Compares an error of a report with a record. `exists` tells the expressions of instructions that the
-    /// function of the site has.
-    pub fn new(record: &TruthRecord, major: u32, error: &Error, exists: &HashSet<String>) -> Reading {
+    /// Compares an error of a report with a record.
+    pub fn new(record: &TruthRecord, major: u32, error: &Error, around: &Surroundings) -> Reading {
         let sources: Vec<_> = error.sources.iter().map(|source| source.variable.clone()).collect();
         let destination = error.destination.variable.clone();
         Reading {
             line: error.site.line,
-            line_wrong: line_wrong(record.site_line_in(major), error.site.line),
-            variables_wrong: variables_wrong(record, destination.as_deref(), &sources, exists),
+            line_wrong: line_wrong(record.site_line_in(major), error.site.line, around.last_line),
+            variables_wrong: variables_wrong(record, destination.as_deref(), &sources, &around.expressions),
             destination,
             sources,
             skeleton: error.skeleton.clone(),
@@ -48,9 +48,12 @@ impl Reading {
     }
 }
 
-fn line_wrong(expected: Option<u32>, line: Option<u32>) -> Option<String> {
-    let said = |line: Option<u32>| line.map_or("none".to_owned(), |line| line.to_string());
-    (expected.is_some() && expected != line).then(|| format!("line {} instead of {}", said(line), said(expected)))
+/// The table has the first line of a statement, or that of a call in it.
+fn line_wrong(expected: Option<u32>, first: Option<u32>, last: Option<u32>) -> Option<String> {
+    let expected = expected?;
+    let Some(first) = first else { return Some(format!("no line instead of {expected}")) };
+    let within = (first..=last.unwrap_or(first)).contains(&expected);
+    (!within).then(|| format!("line {first} instead of {expected}"))
 }
 
 fn variables_wrong(
@@ -61,8 +64,9 @@ fn variables_wrong(
 ) -> Option<String> {
     let expected = |name: &'_ str| {
         // `S0 (then ...)`: what is in parentheses explains.
-        let name = name.split(" (").next().unwrap_or(name).to_owned();
-        exists.contains(&name).then_some(name)
+        let name = name.split(" (").next().unwrap_or(name);
+        // The table has iterators without the star.
+        [name.to_owned(), format!("*{name}")].into_iter().find(|name| exists.contains(name))
     };
     let wanted = expected(&record.dest);
     if wanted.as_deref() != destination {
@@ -111,10 +115,11 @@ mod tests {
 
     #[test]
     fn lines_count_where_the_table_has_one() {
-        assert_eq!(line_wrong(Some(7), Some(7)), None);
-        assert_eq!(line_wrong(None, Some(7)), None);
-        assert_eq!(line_wrong(Some(7), Some(8)).unwrap(), "line 8 instead of 7");
-        assert_eq!(line_wrong(Some(7), None).unwrap(), "line none instead of 7");
+        assert_eq!(line_wrong(Some(7), Some(7), None), None);
+        assert_eq!(line_wrong(Some(7), Some(6), Some(7)), None);
+        assert_eq!(line_wrong(None, Some(7), None), None);
+        assert_eq!(line_wrong(Some(7), Some(8), Some(9)).unwrap(), "line 8 instead of 7");
+        assert_eq!(line_wrong(Some(7), None, None).unwrap(), "no line instead of 7");
         assert_eq!((record().site_line_in(16), record().site_line_in(19)), (Some(7), None));
     }
 }

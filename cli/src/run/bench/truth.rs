@@ -195,13 +195,14 @@ impl Bench {
         let Some(mut report) = self.report(task, library)? else {
             return Ok(Err("the plugin left no report".into()));
         };
-        let mut annotator = Annotator::default();
-        annotator.annotate(&mut report)?;
+        let surroundings = Annotator::default().annotate(&mut report)?;
         let mut matches = Vec::new();
         for id in case.matches(&report, &destination) {
             let error = report.errors.iter().find(|error| error.id == id);
-            let reading = match (library, error) {
-                (Some(library), Some(error)) => Some(self.reading(case, error, library, &mut annotator)?),
+            let reading = match (surroundings.get(&id), error) {
+                (Some(around), Some(error)) => {
+                    Some(Reading::new(&case.record, self.llvm.major, error, around))
+                }
                 _ => None,
             };
             matches.push(Match { id, reading });
@@ -213,18 +214,6 @@ impl Bench {
             reading: None,
             matches,
         }))
-    }
-
-    fn reading(
-        &self,
-        case: &TruthCase,
-        error: &metaloc_report::Error,
-        library: &Path,
-        annotator: &mut Annotator,
-    ) -> Result<Reading> {
-        let function = error.site.function.as_deref().unwrap_or_default();
-        let exists = annotator.expressions(&library.display().to_string(), function)?;
-        Ok(Reading::new(&case.record, self.llvm.major, error, &exists))
     }
 
     fn report(&self, task: Task, library: Option<&PathBuf>) -> Result<Option<Document>> {
