@@ -109,8 +109,10 @@ pub struct Trace {
     pub direct: bool,
     /// Variables that held the destination later on.
     pub destination: Vec<u32>,
-    /// For each source, the variables that held it.
+    /// For each source, the variables that hold it after the last call.
     pub sources: Vec<Vec<u32>>,
+    /// For each source, the variables that held it at the first.
+    pub sources_at_site: Vec<Vec<u32>>,
 }
 
 /// The three updates of LLVM's HowToUpdateDebugInfo.

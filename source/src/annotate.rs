@@ -31,6 +31,8 @@ pub struct Surroundings {
     pub last_line: Option<u32>,
     /// Expressions for instructions that can be written where the update belongs.
     pub expressions: HashSet<String>,
+    /// For each source all expressions that held it, at the site or where the update belongs.
+    pub sources: Vec<HashSet<String>>,
 }
 
 /// Reads code maps and sources, each once.
@@ -115,7 +117,10 @@ impl Module {
         };
         let statement = self.place(function, trace.pc).and_then(|place| place.statement);
         let in_scope = function.variables.iter().filter(|v| v.is_in_scope(trace.update_pc.saturating_sub(1)));
+        let expression = |&number: &u32| Some(function.variables.get(number as usize)?.expression.clone());
+        let held = trace.sources.iter().zip(&trace.sources_at_site);
         Surroundings {
+            sources: held.map(|(now, first)| now.iter().chain(first).filter_map(expression).collect()).collect(),
             last_line: statement.map(|statement| statement.last_line),
             expressions: in_scope.map(|variable| variable.expression.clone()).collect(),
         }
@@ -260,6 +265,7 @@ mod tests {
             direct: true,
             destination: vec![2],
             sources: vec![vec![1, 0]],
+            sources_at_site: vec![vec![0]],
         }
     }
 

@@ -180,6 +180,9 @@ impl Captures {
         let any = |stand_ins: &Vec<InstId>| {
             stand_ins.iter().map(|&inst| named(inst)).find(|held| !held.is_empty()).unwrap_or_default()
         };
+        let at_first = |stand_ins: &Vec<InstId>| {
+            stand_ins.iter().flat_map(|&inst| self.holders(site, inst, identities)).collect()
+        };
         let module = &self.modules[site.activation.module];
         let trace = Trace {
             module: module.path.clone(),
@@ -188,6 +191,7 @@ impl Captures {
             direct: asked.direct,
             destination: names_of(destination, site, later()),
             sources: asked.sources.iter().map(any).collect(),
+            sources_at_site: asked.sources.iter().map(at_first).collect(),
         };
         Some((module.base + site.pc as usize, trace))
     }

@@ -3,8 +3,6 @@
 //! The table has the names of the version that has the fix. Where the function of another version has no such
 //! variable there is nothing to be said, and saying nothing is right.
 
-use std::collections::HashSet;
-
 use metaloc_corpus::truth::TruthRecord;
 use metaloc_report::Error;
 use metaloc_source::annotate::Surroundings;
@@ -35,7 +33,7 @@ impl Reading {
         Reading {
             line: error.site.line,
             line_wrong: line_wrong(record.site_line_in(major), error.site.line, around.last_line),
-            variables_wrong: variables_wrong(record, destination.as_deref(), &sources, &around.expressions),
+            variables_wrong: variables_wrong(record, destination.as_deref(), &sources, around),
             destination,
             sources,
             skeleton: error.skeleton.clone(),
@@ -60,22 +58,22 @@ fn variables_wrong(
     record: &TruthRecord,
     destination: Option<&str>,
     sources: &[Option<String>],
-    exists: &HashSet<String>,
+    around: &Surroundings,
 ) -> Option<String> {
     let expected = |name: &'_ str| {
         // `S0 (then ...)`: what is in parentheses explains.
         let name = name.split(" (").next().unwrap_or(name);
         // The table has iterators without the star.
-        [name.to_owned(), format!("*{name}")].into_iter().find(|name| exists.contains(name))
+        [name.to_owned(), format!("*{name}")].into_iter().find(|name| around.expressions.contains(name))
     };
     let wanted = expected(&record.dest);
     if wanted.as_deref() != destination {
         let said = |name: Option<&str>| name.unwrap_or("none").to_owned();
         return Some(format!("destination {} instead of {}", said(destination), said(wanted.as_deref())));
     }
-    let missing = record.sources.iter().filter_map(|name| expected(name)).find(|name| {
-        !sources.iter().any(|source| source.as_deref() == Some(name.as_str()))
-    })?;
+    // Several variables may hold one instruction, and any of them will do.
+    let is_said = |name: &String| around.sources.iter().any(|names| names.contains(name));
+    let missing = record.sources.iter().filter_map(|name| expected(name)).find(|name| !is_said(name))?;
     let said: Vec<_> = sources.iter().map(|source| source.as_deref().unwrap_or("none")).collect();
     Some(format!("sources {} without {missing}", said.join(", ")))
 }
@@ -94,8 +92,12 @@ mod tests {
 
     fn wrong(destination: Option<&str>, sources: &[&str], exists: &[&str]) -> Option<String> {
         let sources: Vec<_> = sources.iter().map(|name| Some((*name).to_owned())).collect();
-        let exists = exists.iter().map(|name| (*name).to_owned()).collect();
-        variables_wrong(&record(), destination, &sources, &exists)
+        let around = Surroundings {
+            last_line: None,
+            expressions: exists.iter().map(|name| (*name).to_owned()).collect(),
+            sources: sources.iter().map(|source| source.iter().cloned().collect()).collect(),
+        };
+        variables_wrong(&record(), destination, &sources, &around)
     }
 
     #[test]
