@@ -85,7 +85,10 @@ mod tests {
         let text = "; RUN: opt -passes='function(gvn,adce)' -S %s\n; RUN: opt -adce -S < %s\n; RUN: opt -old %s\n; RUN: llc %s\n";
         fs::write(&path, text).unwrap();
         let tests = [LlvmTest { path, name: "X/a.ll".into() }];
-        let names = PassNames::parse("Function passes:\n  adce\n  gvn\n", "  Optimizations available\n      --adce  - x\n      --old  - y\n");
+        let names = PassNames::parse(
+            "Function passes:\n  adce\n  gvn\n",
+            "  Optimizations available\n      --adce  - x\n      --old  - y\n",
+        );
         let found: Vec<_> =
             lines(&tests, &names).unwrap().into_iter().map(|line| (line.name, line.passes)).collect();
         let expected = |name: &str, passes: &[&str]| {

@@ -127,14 +127,16 @@ impl CodeMap {
             "r" => {
                 let mut words = rest.split(' ');
                 let (address, line, column) = (words.next()?, words.next()?, words.next()?);
-                let row = Row { address: hex(address)?, line: line.parse().ok()?, column: column.parse().ok()? };
+                let row =
+                    Row { address: hex(address)?, line: line.parse().ok()?, column: column.parse().ok()? };
                 self.functions.last_mut()?.rows.push(row);
             }
             "v" => {
                 let mut words = rest.splitn(6, ' ');
                 let (low, high) = (hex(words.next()?)?, hex(words.next()?)?);
                 let line = words.next()?.parse().ok()?;
-                let steps: Option<Vec<i64>> = words.next()?.split(',').map(|step| step.parse().ok()).collect();
+                let steps: Option<Vec<i64>> =
+                    words.next()?.split(',').map(|step| step.parse().ok()).collect();
                 let is_node = words.next()? == "1";
                 let expression = words.next()?.to_owned();
                 let variable = Variable { low, high, line, steps: steps?, is_node, expression };
@@ -195,7 +197,8 @@ mod tests {
     #[test]
     fn addresses_lead_to_functions_and_lines() {
         let map = map();
-        let name = |address| map.function_at(address).map(|(index, function)| (index, function.name.as_str()));
+        let name =
+            |address| map.function_at(address).map(|(index, function)| (index, function.name.as_str()));
         assert_eq!(name(0xf), None);
         assert_eq!(name(0x10), Some((0, "(anonymous namespace)::A::b")));
         assert_eq!(name(0x20), None, "the gap between two functions is of neither");

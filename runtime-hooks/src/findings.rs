@@ -8,8 +8,7 @@ use metaloc_analyzer as analyzer;
 use metaloc_record::{BlockId, InstId, LocId, PassRun};
 use metaloc_report::merge::WITNESSES_KEPT;
 use metaloc_report::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Trace,
-    Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Trace, Witness,
 };
 
 use crate::crash;
@@ -150,13 +149,7 @@ impl Seen<'_> {
         }
     }
 
-    fn error(
-        &self,
-        finding: &analyzer::Finding,
-        symbol: String,
-        trace: Option<Trace>,
-        input: &str,
-    ) -> Error {
+    fn error(&self, finding: &analyzer::Finding, symbol: String, trace: Option<Trace>, input: &str) -> Error {
         let pass = self.record.pass.to_owned();
         let (operation, kind) = (operation(finding.operation), kind(finding.kind));
         Error {

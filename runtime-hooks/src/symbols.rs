@@ -233,10 +233,7 @@ pub fn functions_of(path: &CStr) -> Option<(usize, Vec<Symbol>)> {
 ///
 /// # Safety
 /// `dynamic` is the dynamic section of a module that is loaded at `bias` and stays so.
-unsafe fn dynamic_symbols(
-    bias: usize,
-    mut dynamic: *const [u64; 2],
-) -> impl Iterator<Item = Symbol> {
+unsafe fn dynamic_symbols(bias: usize, mut dynamic: *const [u64; 2]) -> impl Iterator<Item = Symbol> {
     const DT_STRTAB: u64 = 5;
     const DT_SYMTAB: u64 = 6;
     const DT_GNU_HASH: u64 = 0x6fff_fef5;

@@ -66,13 +66,15 @@ impl Annotator {
             return Ok(known.clone());
         }
         let read = |path: &str| {
-            let failed = |reason: &dyn ToString| Unreadable { path: path.to_owned(), reason: reason.to_string() };
+            let failed =
+                |reason: &dyn ToString| Unreadable { path: path.to_owned(), reason: reason.to_string() };
             // Comments in LLVM's sources are not all UTF-8; columns count bytes, which replacing would change,
             // but only on the lines of such comments.
             fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|e| failed(&e))
         };
         let path = format!("{library}.map");
-        let map = CodeMap::from_text(&read(&path)?).map_err(|e| Unreadable { path, reason: e.to_string() })?;
+        let map =
+            CodeMap::from_text(&read(&path)?).map_err(|e| Unreadable { path, reason: e.to_string() })?;
         let source = SourceFile::parse(read(&map.file)?);
         let module = Rc::new(Module { map, source });
         self.modules.insert(library.to_owned(), module.clone());
@@ -120,7 +122,9 @@ impl Module {
         let expression = |&number: &u32| Some(function.variables.get(number as usize)?.expression.clone());
         let held = trace.sources.iter().zip(&trace.sources_at_site);
         Surroundings {
-            sources: held.map(|(now, first)| now.iter().chain(first).filter_map(expression).collect()).collect(),
+            sources: held
+                .map(|(now, first)| now.iter().chain(first).filter_map(expression).collect())
+                .collect(),
             last_line: statement.map(|statement| statement.last_line),
             expressions: in_scope.map(|variable| variable.expression.clone()).collect(),
         }
@@ -149,7 +153,8 @@ impl Names<'_> {
         let held = &self.trace.destination;
         let assigned = self.site.and_then(|statement| statement.assigned.as_deref());
         if let Some(assigned) = assigned {
-            let is_held = held.iter().filter_map(|&number| self.variable(number)).any(|v| v.expression == assigned);
+            let is_held =
+                held.iter().filter_map(|&number| self.variable(number)).any(|v| v.expression == assigned);
             let is_instruction = self.function.variables.iter().any(|v| v.expression == assigned);
             if is_held || (self.trace.direct && is_instruction) {
                 return Some(assigned.to_owned());
@@ -229,7 +234,14 @@ mod tests {
                           g(New);\n}\n";
 
     fn variable(expression: &str, line: u32) -> Variable {
-        Variable { low: 0x10, high: 0x50, line, steps: vec![-8], is_node: false, expression: expression.to_owned() }
+        Variable {
+            low: 0x10,
+            high: 0x50,
+            line,
+            steps: vec![-8],
+            is_node: false,
+            expression: expression.to_owned(),
+        }
     }
 
     fn module() -> Module {

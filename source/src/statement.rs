@@ -27,8 +27,14 @@ pub struct Statement {
 
 /// Casts that give the same instruction under another type.
 const CASTS: [&str; 8] = [
-    "cast", "cast_or_null", "cast_if_present", "dyn_cast", "dyn_cast_or_null", "dyn_cast_if_present",
-    "static_cast", "const_cast",
+    "cast",
+    "cast_or_null",
+    "cast_if_present",
+    "dyn_cast",
+    "dyn_cast_or_null",
+    "dyn_cast_if_present",
+    "static_cast",
+    "const_cast",
 ];
 
 impl SourceFile {
@@ -86,7 +92,8 @@ impl SourceFile {
                 }
                 "assignment_expression" if is("right") => {
                     let left = parent.child_by_field_name("left")?;
-                    let named = matches!(left.kind(), "identifier" | "field_expression" | "pointer_expression");
+                    let named =
+                        matches!(left.kind(), "identifier" | "field_expression" | "pointer_expression");
                     let plain = self.text_of(parent.child_by_field_name("operator")?) == "=";
                     return (named && plain).then(|| without_spaces(self.text_of(left)));
                 }
@@ -117,9 +124,10 @@ impl SourceFile {
                 "pointer_declarator" | "reference_declarator" => {
                     let inner = declarator.child_by_field_name("declarator");
                     // A reference's is not a field of its own.
-                    let last = declarator.named_child_count().checked_sub(1).and_then(|last| {
-                        declarator.named_child(u32::try_from(last).ok()?)
-                    });
+                    let last = declarator
+                        .named_child_count()
+                        .checked_sub(1)
+                        .and_then(|last| declarator.named_child(u32::try_from(last).ok()?));
                     declarator = inner.or(last)?;
                 }
                 _ => return None,
@@ -140,7 +148,11 @@ fn is_call(node: Node<'_>) -> bool {
 
 fn is_statement(node: Node<'_>) -> bool {
     const KINDS: [&str; 6] = [
-        "declaration", "expression_statement", "return_statement", "co_return_statement", "condition_clause",
+        "declaration",
+        "expression_statement",
+        "return_statement",
+        "co_return_statement",
+        "condition_clause",
         "for_range_loop",
     ];
     KINDS.contains(&node.kind()) || is_head(node)
@@ -186,13 +198,20 @@ mod tests {
     #[test]
     fn a_declaration_names_its_variable() {
         assert_eq!(assigned("Instruction *New = Old->clone();\n                        ^").unwrap(), "New");
-        assert_eq!(assigned("auto &New = *Old;\nauto *N = new SExtInst(A, B);\n              ^").unwrap(), "N");
-        assert_eq!(assigned("Value *V = cast<Value>(X->clone());\n                          ^").unwrap(), "V");
+        assert_eq!(
+            assigned("auto &New = *Old;\nauto *N = new SExtInst(A, B);\n              ^").unwrap(),
+            "N"
+        );
+        assert_eq!(
+            assigned("Value *V = cast<Value>(X->clone());\n                          ^").unwrap(),
+            "V"
+        );
     }
 
     #[test]
     fn a_statement_over_several_lines_begins_with_its_first() {
-        let statement = read("  Instruction *R = S ? Op::CreateS(X, Y)\n    : Op::CreateU(X, Y);\n      ^").unwrap();
+        let statement =
+            read("  Instruction *R = S ? Op::CreateS(X, Y)\n    : Op::CreateU(X, Y);\n      ^").unwrap();
         assert_eq!((statement.line, statement.column, statement.next_line), (2, 3, 4));
         assert_eq!(statement.assigned.as_deref(), Some("R"));
     }
@@ -222,7 +241,8 @@ mod tests {
 
     #[test]
     fn the_head_of_an_if_is_a_part_of_it() {
-        let statement = read("  if (a)\n    x();\n  if (auto *N = I->clone())\n                   ^\n    g(N);").unwrap();
+        let statement =
+            read("  if (a)\n    x();\n  if (auto *N = I->clone())\n                   ^\n    g(N);").unwrap();
         assert_eq!((statement.line, statement.column), (4, 3));
         assert_eq!(statement.assigned.as_deref(), Some("N"));
     }

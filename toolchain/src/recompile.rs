@@ -83,7 +83,9 @@ fn library_in(
             let fill = |folder: &Path| match compile(llvm, file, &flags, folder, &name)? {
                 Some(said) => atomic::write(&folder.join(REFUSED), format!("compile\n{said}").as_bytes()),
                 None => match finish(&folder.join(format!("{name}.so")))? {
-                    Some(reason) => atomic::write(&folder.join(REFUSED), format!("load\n{reason}").as_bytes()),
+                    Some(reason) => {
+                        atomic::write(&folder.join(REFUSED), format!("load\n{reason}").as_bytes())
+                    }
                     None => Ok(()),
                 },
             };
@@ -203,7 +205,9 @@ mod tests {
         let llvm = llvm();
         let said = |result: Result<Swappable>| result.unwrap().unwrap_err().to_string();
         let first = said(library_in(folder.path(), &llvm, &file, never, &|_| {}));
-        assert!(first.starts_with("Broken.cpp does not compile alone: ") && first.contains("no/such/header.h"));
+        assert!(
+            first.starts_with("Broken.cpp does not compile alone: ") && first.contains("no/such/header.h")
+        );
         let again = library_in(folder.path(), &llvm, &file, never, &|text| panic!("{text}"));
         assert_eq!(said(again), first);
     }

@@ -147,13 +147,7 @@ impl Sources<'_, '_, '_> {
     }
 
     /// `via` is the first temporary on the way to `inst`.
-    fn follow(
-        &mut self,
-        inst: InstId,
-        link: Link,
-        via: Option<InstId>,
-        depth: u32,
-    ) -> Result<(), Foreign> {
+    fn follow(&mut self, inst: InstId, link: Link, via: Option<InstId>, depth: u32) -> Result<(), Foreign> {
         if self.reader.changes.before(inst).is_some() {
             self.add(inst, link, via);
             return Ok(());

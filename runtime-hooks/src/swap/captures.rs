@@ -146,7 +146,8 @@ impl Captures {
         // Libraries are a few megabytes; nothing else is mapped between the parts of one.
         self.modules.iter().any(|module| {
             let end = module.map.functions.last().map_or(0, |f| f.high) as usize;
-            pc.checked_sub(module.base).is_some_and(|at| at < end.max(1 << 20)) && module.function_at(pc).is_none()
+            pc.checked_sub(module.base).is_some_and(|at| at < end.max(1 << 20))
+                && module.function_at(pc).is_none()
         })
     }
 
@@ -171,7 +172,8 @@ impl Captures {
             if !at_update.is_empty() {
                 return at_update;
             }
-            let is_other = |variable: &u32| update.values.iter().any(|v| v.variable == *variable && v.inst.is_some());
+            let is_other =
+                |variable: &u32| update.values.iter().any(|v| v.variable == *variable && v.inst.is_some());
             let captures = std::iter::once(site).chain(later()).chain(earlier());
             let mut held = captures.map(holders).find(|held| !held.is_empty()).unwrap_or_default();
             held.retain(|variable| !is_other(variable));

@@ -70,7 +70,9 @@ fn plan(symbols: &[Symbol]) -> Result<Vec<Jump>, Error> {
         // Behind a function that is aligned there is nothing up to the next multiple.
         if size < JUMP && !jump.from.is_multiple_of(RELAY) {
             let name = symbols.iter().find(|symbol| symbol.address == jump.to).map(|symbol| symbol.name);
-            return Err(Error::Short(name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())));
+            return Err(Error::Short(
+                name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            ));
         }
     }
     Ok(jumps)

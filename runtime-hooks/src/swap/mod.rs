@@ -83,7 +83,8 @@ fn swap(path: &Path) -> Result<Module, Error> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::Path)?;
     let mut beside = path.as_os_str().to_owned();
     beside.push(".map");
-    let text = std::fs::read_to_string(PathBuf::from(beside)).map_err(|error| Error::Map(error.to_string()))?;
+    let text =
+        std::fs::read_to_string(PathBuf::from(beside)).map_err(|error| Error::Map(error.to_string()))?;
     let map = CodeMap::from_text(&text).map_err(|error| Error::Map(error.to_string()))?;
     load(&name)?;
     replay_options()?;

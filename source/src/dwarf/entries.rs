@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use gimli::{
-    AttributeValue, DW_AT_abstract_origin, DW_AT_artificial, DW_AT_decl_file, DW_AT_decl_line, DW_AT_declaration,
-    DW_AT_frame_base, DW_AT_name, DW_AT_specification, DW_AT_type, DebuggingInformationEntry, DwAt, DwTag, Operation,
-    UnitOffset, UnitRef,
+    AttributeValue, DW_AT_abstract_origin, DW_AT_artificial, DW_AT_decl_file, DW_AT_decl_line,
+    DW_AT_declaration, DW_AT_frame_base, DW_AT_name, DW_AT_specification, DW_AT_type,
+    DebuggingInformationEntry, DwAt, DwTag, Operation, UnitOffset, UnitRef,
 };
 
 use super::{Bytes, Error, is_class};
@@ -78,7 +78,8 @@ impl<'a> Entries<'a> {
             if let Some(value) = entry.attr_value(name) {
                 return Ok(Some(value));
             }
-            let next = entry.attr_value(DW_AT_specification).or_else(|| entry.attr_value(DW_AT_abstract_origin));
+            let next =
+                entry.attr_value(DW_AT_specification).or_else(|| entry.attr_value(DW_AT_abstract_origin));
             let Some(AttributeValue::UnitRef(next)) = next else { return Ok(None) };
             at = next;
         }
@@ -160,7 +161,8 @@ impl<'a> Entries<'a> {
 fn own_files<'a>(unit: UnitRef<'a, Bytes<'a>>, own: &Path) -> Result<Vec<bool>, Error> {
     let Some(program) = &unit.line_program else { return Ok(Vec::new()) };
     let header = program.header();
-    let text = |value| -> Result<String, Error> { Ok(unit.attr_string(value)?.to_string_lossy().into_owned()) };
+    let text =
+        |value| -> Result<String, Error> { Ok(unit.attr_string(value)?.to_string_lossy().into_owned()) };
     let compiled_in = unit.comp_dir.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
     let mut files = Vec::new();
     let count = header.file_names().len() as u64 + 1;

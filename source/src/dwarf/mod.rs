@@ -11,7 +11,9 @@ mod variables;
 
 use std::path::Path;
 
-use gimli::{AttributeValue, DW_AT_high_pc, DW_AT_low_pc, DW_AT_ranges, DwTag, EndianSlice, LittleEndian, UnitOffset};
+use gimli::{
+    AttributeValue, DW_AT_high_pc, DW_AT_low_pc, DW_AT_ranges, DwTag, EndianSlice, LittleEndian, UnitOffset,
+};
 use metaloc_record::code_map::{CodeMap, Function, Row};
 use object::{Object, ObjectSection};
 
@@ -103,7 +105,9 @@ fn collect(
 fn range(entries: &Entries<'_>, offset: UnitOffset) -> Result<Option<(u64, u64)>, Error> {
     let entry = entries.entry(offset)?;
     let unit = entries.unit;
-    if let Some(low) = entry.attr_value(DW_AT_low_pc).map(|value| unit.attr_address(value)).transpose()?.flatten() {
+    if let Some(low) =
+        entry.attr_value(DW_AT_low_pc).map(|value| unit.attr_address(value)).transpose()?.flatten()
+    {
         let high = match entry.attr_value(DW_AT_high_pc) {
             Some(AttributeValue::Addr(high)) => high,
             Some(value) => low + value.udata_value().unwrap_or(0),
@@ -116,7 +120,9 @@ fn range(entries: &Entries<'_>, offset: UnitOffset) -> Result<Option<(u64, u64)>
     let Some(mut ranges) = unit.attr_ranges(value)? else { return Ok(None) };
     let mut whole: Option<(u64, u64)> = None;
     while let Some(part) = ranges.next()? {
-        whole = Some(whole.map_or((part.begin, part.end), |(low, high)| (low.min(part.begin), high.max(part.end))));
+        whole = Some(
+            whole.map_or((part.begin, part.end), |(low, high)| (low.min(part.begin), high.max(part.end))),
+        );
     }
     Ok(whole)
 }
@@ -128,7 +134,9 @@ fn add_rows(entries: &Entries<'_>, functions: &mut [Function]) -> Result<(), Err
     while let Some((_, row)) = rows.next_row()? {
         let address = row.address();
         let index = functions.partition_point(|function| function.low <= address);
-        let Some(function) = index.checked_sub(1).and_then(|index| functions.get_mut(index)) else { continue };
+        let Some(function) = index.checked_sub(1).and_then(|index| functions.get_mut(index)) else {
+            continue;
+        };
         if address >= function.high {
             continue;
         }

@@ -38,7 +38,8 @@ pub(crate) fn add(
         Shape::Iterator => push(vec![offset], true, format!("*{name}")),
         Shape::Class(class) => {
             for member in members(entries, class, Access::Public)? {
-                let expression = if member.is_whole { name.clone() } else { format!("{name}.{}", member.name) };
+                let expression =
+                    if member.is_whole { name.clone() } else { format!("{name}.{}", member.name) };
                 push(vec![offset + member.offset], false, expression);
             }
         }
@@ -73,7 +74,10 @@ enum Shape {
     /// An object that may have members which are instructions.
     Class(UnitOffset),
     /// A pointer or reference to one.
-    PointerToClass { class: UnitOffset, reference: bool },
+    PointerToClass {
+        class: UnitOffset,
+        reference: bool,
+    },
     Other,
 }
 
@@ -178,12 +182,16 @@ fn add_members(
             }
             gimli::DW_TAG_member => {
                 let Some(at) = offset(DW_AT_data_member_location)? else { continue };
-                let (Some(of), Some(name)) = (entries.type_of(child)?, entries.name(child)?) else { continue };
+                let (Some(of), Some(name)) = (entries.type_of(child)?, entries.name(child)?) else {
+                    continue;
+                };
                 if !is_whole && access == Access::Public && !is_public(entries, class, child)? {
                     continue;
                 }
                 match shape(entries, of)? {
-                    Shape::Instruction => found.push(Member { offset: at, name, is_whole, is_indirect: false }),
+                    Shape::Instruction => {
+                        found.push(Member { offset: at, name, is_whole, is_indirect: false })
+                    }
                     Shape::ReferenceToInstructionPointer if access == Access::All => {
                         found.push(Member { offset: at, name, is_whole, is_indirect: true });
                     }
@@ -218,7 +226,8 @@ fn is_public(entries: &Entries<'_>, class: UnitOffset, member: UnitOffset) -> Re
 
 /// The place of a variable in its frame; `None` if it is anywhere else.
 fn frame_offset(entries: &Entries<'_>, variable: UnitOffset) -> Result<Option<i64>, Error> {
-    let Some(AttributeValue::Exprloc(expression)) = entries.entry(variable)?.attr_value(DW_AT_location) else {
+    let Some(AttributeValue::Exprloc(expression)) = entries.entry(variable)?.attr_value(DW_AT_location)
+    else {
         return Ok(None);
     };
     let mut operations = expression.operations(entries.unit.encoding());

@@ -244,9 +244,8 @@ fn settle(mut rows: Vec<Row>) -> Vec<Row> {
         let Case { input, outcome: Outcome::Ran { found, matches, reading, .. } } = case else { continue };
         // The line tells two errors with alike destinations apart.
         matches.sort_by_key(|m| m.reading.as_ref().is_some_and(|reading| reading.line_wrong.is_some()));
-        let free = |m: &&Match| {
-            taken.get(&(input.clone(), m.id.clone())).is_none_or(|other| other.as_str() == site)
-        };
+        let free =
+            |m: &&Match| taken.get(&(input.clone(), m.id.clone())).is_none_or(|other| other.as_str() == site);
         if let Some(m) = matches.iter().find(free) {
             taken.insert((input.clone(), m.id.clone()), site.to_owned());
             *found = true;
@@ -316,7 +315,9 @@ impl BenchResult {
     fn new(version: &str, records: Vec<Row>) -> BenchResult {
         let count = |is: fn(&Row) -> bool| records.iter().filter(|row| is(row)).count();
         let read = records.iter().any(|row| row.reading().is_some());
-        let right = |is: fn(&Reading) -> bool| read.then(|| records.iter().filter_map(Row::reading).filter(|r| is(r)).count());
+        let right = |is: fn(&Reading) -> bool| {
+            read.then(|| records.iter().filter_map(Row::reading).filter(|r| is(r)).count())
+        };
         BenchResult {
             right_line: right(|reading| reading.line_wrong.is_none()),
             right_variables: right(Reading::is_right),
@@ -360,7 +361,10 @@ impl BenchResult {
             "LLVM {llvm}: {found} found of {visible} visible, {noise} reported where right, {of} records"
         );
         if let (Some(lines), Some(variables)) = (self.right_line, self.right_variables) {
-            let _ = writeln!(text, "  of those found, {lines} with the right line, {variables} of them with the right variables");
+            let _ = writeln!(
+                text,
+                "  of those found, {lines} with the right line, {variables} of them with the right variables"
+            );
         }
         text
     }

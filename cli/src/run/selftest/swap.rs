@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use metaloc_corpus::llvm_tests;
-use metaloc_corpus::own_tests::{self, OwnLine};
-use metaloc_corpus::pass_names::PassNames;
-use metaloc_corpus::stock;
+use metaloc_corpus::own_tests::OwnLine;
 use metaloc_report::pass_names;
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Stdin, Task};
@@ -21,6 +19,7 @@ use super::compare::{Baseline, Shown, Tally, Verdict, compare};
 use crate::args::SelftestSwap;
 use crate::lines::{self, Lines};
 use crate::output;
+use crate::own;
 use crate::parallel;
 use crate::pass;
 use crate::progress::Progress;
@@ -38,8 +37,7 @@ pub fn run(args: &SelftestSwap) -> Result<Status> {
     let plugin = find_plugin(&llvm)?;
     let lines = Lines::open(&llvm, &plugin, &args.llvm_source)?;
     let files = files(args, &llvm, &lines)?;
-    let tests = llvm_tests::all(&lines::tests(&llvm, &args.llvm_source)?)?;
-    let tests = own_tests::lines(&tests, &names(&llvm)?)?;
+    let tests = own::lines(&llvm, &lines::tests(&llvm, &args.llvm_source)?)?;
     let workers = parallel::workers(args.jobs);
     let (mut swapped, mut identical, mut differs) = (0, 0, false);
     for file in &files {
@@ -111,7 +109,8 @@ impl Check<'_> {
 fn files(args: &SelftestSwap, llvm: &Llvm, lines: &Lines<'_>) -> Result<Vec<PathBuf>> {
     if args.all {
         let wanted = |path: &PathBuf| {
-            let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+            let folder =
+                path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
             let transforms = path.components().any(|part| part.as_os_str() == "Transforms");
             transforms && args.folder.as_ref().is_none_or(|wanted| folder.as_ref() == Some(wanted))
         };
@@ -139,17 +138,11 @@ fn files(args: &SelftestSwap, llvm: &Llvm, lines: &Lines<'_>) -> Result<Vec<Path
 fn lines_for<'a>(tests: &'a [OwnLine], stem: &str, sample: Option<usize>) -> Vec<&'a OwnLine> {
     let passes: BTreeSet<&str> =
         pass_names::all().filter(|row| row.source == stem).map(|row| row.name).collect();
-    let fits = |line: &&OwnLine| passes.is_empty() || line.passes.iter().any(|pass| passes.contains(pass.as_str()));
+    let fits =
+        |line: &&OwnLine| passes.is_empty() || line.passes.iter().any(|pass| passes.contains(pass.as_str()));
     let lines: Vec<_> = tests.iter().filter(fits).collect();
     let count = sample.unwrap_or(lines.len());
     llvm_tests::sample(lines, |line| &line.name, SEED, count)
-}
-
-fn names(llvm: &Llvm) -> Result<PassNames> {
-    let ask = |arg: &str| -> Result<String> {
-        Ok(String::from_utf8_lossy(&stock::output(Task::new(&llvm.opt).arg(arg))?).into_owned())
-    };
-    Ok(PassNames::parse(&ask("-print-passes")?, &ask("--help-hidden")?))
 }
 
 fn stem(file: &Path) -> String {
