@@ -284,6 +284,10 @@ pub struct BenchTruth {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub at_least: usize,
 
+    /// Fail if fewer of those found have the right line
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "llvm_source")]
+    pub lines_at_least: usize,
+
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

@@ -45,23 +45,18 @@ fn passes_in(arg: &str) -> Vec<String> {
     let Some(pipeline) = name.strip_prefix("passes=").or_else(|| name.strip_prefix("p=")) else {
         return Vec::new();
     };
-    let mut names = Vec::new();
-    let (mut depth, mut word) = (0usize, String::new());
-    for c in pipeline.chars().chain([',']) {
+    // Parameters are not passes, even if one is called like that.
+    let mut depth = 0usize;
+    let mut outside = String::new();
+    for c in pipeline.chars() {
         match c {
             '<' => depth += 1,
             '>' => depth = depth.saturating_sub(1),
-            ',' | '(' | ')' if depth == 0 => {
-                if !word.is_empty() {
-                    names.push(std::mem::take(&mut word));
-                }
-            }
-            c if depth == 0 => word.push(c),
-            // Parameters are not passes, even if one is called like that.
+            c if depth == 0 => outside.push(c),
             _ => {}
         }
     }
-    names
+    outside.split([',', '(', ')']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod plugin;
 mod report;
 mod selftest;
 mod stand_in;
+mod swap;
 mod threads;
 mod toolchain;
 mod trouble;

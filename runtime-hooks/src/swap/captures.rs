@@ -172,11 +172,14 @@ impl Captures {
             if !at_update.is_empty() {
                 return at_update;
             }
-            let is_other =
-                |variable: &u32| update.values.iter().any(|v| v.variable == *variable && v.inst.is_some());
             let captures = std::iter::once(site).chain(later()).chain(earlier());
-            let mut held = captures.map(holders).find(|held| !held.is_empty()).unwrap_or_default();
-            held.retain(|variable| !is_other(variable));
+            let first = captures.map(|c| (c, holders(c))).find(|(_, held)| !held.is_empty());
+            let Some((capture, mut held)) = first else { return Vec::new() };
+            // One that was set to another instruction since is no name any more.
+            held.retain(|&variable| match (update.address_in(variable), capture.address_in(variable)) {
+                (Some(now), Some(then)) => now == then,
+                _ => true,
+            });
             held
         };
         let any = |stand_ins: &Vec<InstId>| {
@@ -242,6 +245,12 @@ impl Captures {
     }
 }
 
+impl Capture {
+    fn address_in(&self, variable: u32) -> Option<usize> {
+        self.values.iter().find(|value| value.variable == variable).map(|value| value.address)
+    }
+}
+
 impl Module {
     fn function_at(&self, pc: usize) -> Option<usize> {
         // The call itself: one that does not return may be the last instruction of its function.
@@ -300,5 +309,94 @@ mod tests {
         assert_eq!(follow(base, &[-8]), Some(8));
         assert_eq!(follow(base, &[-16, 8, 0]), Some(7));
         assert_eq!(follow(base, &[-8, 0]), None);
+    }
+
+    const OLD: InstId = InstId(0);
+    const NEW: InstId = InstId(1);
+    const OTHER: InstId = InstId(2);
+
+    /// Two instructions of P, and one that is made at the address of the first if that is `gone`.
+    fn captures(gone: bool, seen: Vec<Capture>) -> (Captures, Identities) {
+        let mut identities = Identities::new();
+        let at = |address: usize| address as *const c_void;
+        identities.create(at(0x100), 1, None);
+        identities.create(at(if gone { 0x100 } else { 0x200 }), 1, None);
+        identities.create(at(0x300), 1, None);
+        let module = Module { path: "x.so".to_owned(), base: 0x7000, map: Default::default() };
+        let mut captures = Captures::new(vec![module]);
+        captures.seen = seen;
+        if gone {
+            captures.note_erased(OLD, at(0x100));
+        }
+        (captures, identities)
+    }
+
+    fn capture(stack: u32, about: About, pc: u64, values: &[(u32, usize, Option<InstId>)]) -> Capture {
+        let value = |&(variable, address, inst): &_| Value { variable, address, inst };
+        let activation = Activation { module: 0, function: 0, frame: 0x10 };
+        Capture { stack: StackId(stack), about, activation, pc, values: values.iter().map(value).collect() }
+    }
+
+    fn trace(gone: bool, seen: Vec<Capture>) -> Trace {
+        let (captures, identities) = captures(gone, seen);
+        let sources = [vec![OLD]];
+        let stack = StackId(1);
+        let question =
+            Question { stack, destination: NEW, sources: &sources, is_update: false, direct: true };
+        let (pc, trace) = captures.trace(&question, &identities).unwrap();
+        assert_eq!(pc, 0x7000 + trace.pc as usize);
+        trace
+    }
+
+    #[test]
+    fn a_variable_is_named_by_what_it_holds() {
+        let trace = trace(
+            false,
+            vec![
+                capture(1, About::made(NEW), 0x10, &[(0, 0x100, Some(OLD)), (1, 0x300, Some(OTHER))]),
+                capture(2, About::placed(NEW), 0x20, &[(0, 0x100, Some(OLD)), (2, 0x200, Some(NEW))]),
+                capture(3, About::placed(OTHER), 0x30, &[]),
+            ],
+        );
+        assert_eq!((trace.pc, trace.update_pc), (0x10, 0x20));
+        assert_eq!((trace.destination, trace.sources), (vec![2], vec![vec![0]]));
+    }
+
+    #[test]
+    fn a_variable_that_was_set_to_something_else_since_is_no_name_any_more() {
+        let trace = trace(
+            false,
+            vec![
+                capture(1, About::made(NEW), 0x10, &[(0, 0x100, Some(OLD))]),
+                capture(
+                    2,
+                    About::replaced(OLD, Some(NEW)),
+                    0x20,
+                    &[(0, 0x200, Some(NEW)), (1, 0x100, Some(OLD))],
+                ),
+            ],
+        );
+        assert_eq!((trace.destination, trace.sources), (vec![0], vec![vec![1]]));
+        assert_eq!(trace.sources_at_site, [vec![0]]);
+        let lost = self::trace(
+            false,
+            vec![
+                capture(1, About::made(NEW), 0x10, &[(0, 0x100, Some(OLD))]),
+                capture(2, About::placed(NEW), 0x20, &[(0, 0x300, Some(OTHER))]),
+            ],
+        );
+        assert_eq!(lost.sources, [Vec::<u32>::new()]);
+    }
+
+    #[test]
+    fn an_address_that_is_used_again_means_the_one_that_is_gone() {
+        let trace = trace(
+            true,
+            vec![
+                capture(1, About::made(NEW), 0x10, &[(0, 0x100, Some(NEW))]),
+                capture(2, About::placed(NEW), 0x10, &[(0, 0x100, Some(NEW))]),
+            ],
+        );
+        assert_eq!((trace.destination, trace.sources), (vec![], vec![vec![0]]));
     }
 }
