@@ -164,7 +164,7 @@ impl Captures {
         let later = || self.seen[place + 1..].iter().filter(here);
         let earlier = || self.seen[..place].iter().rev().filter(here);
         let is_about = |c: &&Capture| c.about.inst == destination || c.about.other == Some(destination);
-        let update = later().filter(is_about).next_back().unwrap_or(site);
+        let update = later().rfind(is_about).unwrap_or(site);
         // A name is of use where the update belongs, so what holds there counts most.
         let named = |inst: InstId| {
             let holders = |c: &Capture| self.holders(c, inst, identities);
