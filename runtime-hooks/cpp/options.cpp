@@ -26,6 +26,10 @@ Options &fresh() {
   return Fresh;
 }
 
+// The map is a StringMap or, in later versions, a DenseMap.
+template <class Entry> auto nameOf(const Entry &E, int) -> decltype(E.getKey()) { return E.getKey(); }
+template <class Entry> StringRef nameOf(const Entry &E, long) { return E.first; }
+
 cl::Option *find(Options &Map, StringRef Name) {
   auto It = Map.find(Name);
   return It == Map.end() ? nullptr : It->second;
@@ -82,9 +86,10 @@ MetalocString metaloc_options_replay(const char *const *Args, size_t Count) {
   }
   // Whatever was set in another way (a response file, the environment) cannot be repeated.
   for (auto &Entry : fresh()) {
-    cl::Option *Original = find(All, Entry.first());
+    StringRef Name = nameOf(Entry, 0);
+    cl::Option *Original = find(All, Name);
     if (Original && Original->getNumOccurrences() != Entry.second->getNumOccurrences())
-      return {Entry.first().data(), Entry.first().size()};
+      return {Name.data(), Name.size()};
   }
   return {nullptr, 0};
 }
