@@ -17,13 +17,15 @@ fn main() {
     build.cpp(true).std("c++17").opt_level(2).pic(true).warnings(false);
     // LLVM's headers go in as system headers: warnings are about our code.
     build.flag("-isystem").flag(&include).flag("-Wall").flag("-Wextra");
-    // Stacks are unwound from the frame of a detour entry, so it must have one.
-    build.flag("-fno-omit-frame-pointer").flag("-fno-rtti").flag("-fvisibility=hidden");
+    // Stacks are unwound from the frame of a detour entry, so it must have one, and still have it when it calls
+    // the hook as the last thing that it does.
+    build.flag("-fno-omit-frame-pointer").flag("-fno-optimize-sibling-calls");
+    build.flag("-fno-rtti").flag("-fvisibility=hidden");
     for flag in flags.split_whitespace().filter(|f| f.starts_with("-D") && *f != "-DNDEBUG") {
         build.flag(flag);
     }
     build.define("NDEBUG", None);
-    for file in ["entries", "ir", "callbacks", "legacy"] {
+    for file in ["entries", "ir", "callbacks", "legacy", "options"] {
         build.file(format!("cpp/{file}.cpp"));
     }
     build.compile("metaloc_shim");

@@ -86,6 +86,8 @@ pub struct Source {
     pub loc: LocId,
     /// How it is linked.
     pub link: Link,
+    /// The temporary that stands between the two, nearest to the destination: made and gone in the same run.
+    pub via: Option<InstId>,
 }
 
 /// One destination that has another location than it should have.

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use metaloc_toolchain::llvm::Which;
 
+use crate::lines::LlvmSource;
+
 /// Finds debug-location update errors in the passes of an unmodified LLVM.
 ///
 /// Exit status: 0 nothing wrong found, 1 findings, 2 could not run.
@@ -43,6 +45,7 @@ pub struct LlvmArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   metaloc report tailcallelim --llvm 16
+  metaloc report tailcallelim --llvm 16 --llvm-source auto
   metaloc report LICMPass 'simple-loop-unswitch<nontrivial>' --input tests/ --format json -o report.json
 
 Inputs are .ll, .bc and .c files. One without debug information gets synthetic locations (debugify).
@@ -58,6 +61,11 @@ pub struct Report {
     /// A file, or a folder with .ll, .bc and .c files; default: the inputs in regress/ for the pass
     #[arg(long = "input", value_name = "FILE|DIR")]
     pub inputs: Vec<PathBuf>,
+
+    /// Say lines and variables of the pass, from its source: `auto` fetches Debian's source package once
+    /// (130 to 160 MB), or a folder that has llvm/
+    #[arg(long, value_name = "auto|DIR")]
+    pub llvm_source: Option<LlvmSource>,
 
     /// Number of `opt` processes at a time; default: one per core
     #[arg(short, value_name = "N")]
@@ -208,6 +216,7 @@ pub struct Selftest {
 pub enum SelftestWhat {
     Observer(SelftestObserver),
     Clang(SelftestClang),
+    Swap(SelftestSwap),
 }
 
 /// LLVM's own transformation tests through opt, and real programs
@@ -256,6 +265,48 @@ pub struct SelftestClang {
     pub jobs: Option<NonZeroUsize>,
 }
 
+/// Recompiled source files swapped into opt: LLVM's own tests give the same as without
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc selftest swap tailcallelim licm --llvm 16
+  metaloc selftest swap --file BasicBlockUtils --sample 50 --llvm 16
+  metaloc selftest swap --all --llvm 16
+
+The tests are those of the same LLVM that run the pass; for a file that is not a pass's, all of them.
+Exit status: 0 all identical, 1 something differs, 2 something could not be run.")]
+pub struct SelftestSwap {
+    /// Passes, named as for report
+    #[arg(value_name = "PASS", required_unless_present_any = ["files", "all"])]
+    pub passes: Vec<String>,
+
+    /// Source files of lib/Transforms, without suffix
+    #[arg(long = "file", value_name = "NAME")]
+    pub files: Vec<String>,
+
+    /// All source files of lib/Transforms: takes long, each is compiled once
+    #[arg(long, conflicts_with_all = ["passes", "files"])]
+    pub all: bool,
+
+    /// With --all, only the files in this folder of lib/Transforms
+    #[arg(long, value_name = "NAME", requires = "all")]
+    pub folder: Option<String>,
+
+    /// At most this many RUN lines for each file, the same ones each time
+    #[arg(long, value_name = "N")]
+    pub sample: Option<usize>,
+
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+
+    /// Where the source is: Debian's source package, or a folder that has llvm/
+    #[arg(long, value_name = "auto|DIR", default_value = "auto")]
+    pub llvm_source: LlvmSource,
+
+    /// Number of tests at a time; default: one per core
+    #[arg(short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
 /// Measure: how many known errors are found, and what observing costs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: metaloc bench truth --llvm 16")]
@@ -287,9 +338,17 @@ pub struct BenchTruth {
     #[arg(long, value_name = "DIR")]
     pub source: Option<PathBuf>,
 
+    /// Compare lines and variables too: Debian's source package of this LLVM, or a folder that has llvm/
+    #[arg(long, value_name = "auto|DIR")]
+    pub llvm_source: Option<LlvmSource>,
+
     /// Fail if fewer are found
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub at_least: usize,
+
+    /// Fail if fewer of those found have the right line
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "llvm_source")]
+    pub lines_at_least: usize,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Text)]

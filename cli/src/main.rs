@@ -4,13 +4,17 @@
 //! - [`run`]: one file per subcommand;
 //! - [`pass`]: the pass that a name means; [`input`]: the files that a pass is run on;
 //! - [`observe`]: one pass on one input in one process of `opt`;
+//! - [`own`]: one pass on its own regression tests;
+//! - [`lines`]: the source of LLVM, and passes of it compiled anew;
 //! - [`parallel`]: many of them at a time;
 //! - [`output`] and [`progress`]: where results and progress go.
 
 mod args;
 mod input;
+mod lines;
 mod observe;
 mod output;
+mod own;
 mod parallel;
 mod pass;
 mod progress;

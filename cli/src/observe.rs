@@ -4,6 +4,7 @@
 //! own, so that only the pass asked for is observed. Trouble with one input is a value, not an error: the
 //! other inputs go on, and what a crashing `opt` had found until then is kept.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,8 @@ use crate::pass::Pass;
 pub struct Observer {
     pub llvm: Llvm,
     pub plugin: PathBuf,
+    /// Recompiled passes by name.
+    pub swapped: HashMap<String, PathBuf>,
 }
 
 /// What came of one input.
@@ -61,6 +64,7 @@ impl Observer {
             true => self.legacy(input, &pass.name),
         };
         let task = task.args(&input.header.args);
+        let task = self.swapping(task, pass);
         let task =
             task.arg("-disable-output").arg(&prepared).env("METALOC_OUT", &written).env_remove("METALOC");
         let outcome = task.run()?;
@@ -69,13 +73,21 @@ impl Observer {
             trouble = Some(self.explain(input, &prepared, &outcome)?);
         }
         let document = match read_document(&written) {
-            Ok(document) => document.map(|document| restrict(document, pass, input)),
+            Ok(document) => document.map(|document| restrict(document, pass, &input.name())),
             Err(error) => return Ok(Err(format!("{}: {error:#}", input.name()))),
         };
         if document.is_none() && trouble.is_none() {
             trouble = Some(format!("{}: the plugin left no report", input.name()));
         }
         Ok(Ok(Observation { document, trouble }))
+    }
+
+    /// With the recompiled pass, if there is one.
+    pub fn swapping(&self, task: Task, pass: &Pass) -> Task {
+        match self.swapped.get(&pass.name) {
+            Some(library) => task.env("METALOC_SWAP", library),
+            None => task.env_remove("METALOC_SWAP"),
+        }
     }
 
     /// A file that `opt` can read, with debug information.
@@ -180,11 +192,11 @@ pub fn read_document(path: &Path) -> Result<Option<Document>> {
 }
 
 /// Only what the pass did, and inputs under the name that the user knows.
-fn restrict(mut document: Document, pass: &Pass, input: &Input) -> Document {
+pub fn restrict(mut document: Document, pass: &Pass, input: &str) -> Document {
     document.errors.retain(|error| pass.reports_as(&error.pass));
     for error in &mut document.errors {
         for witness in &mut error.witnesses {
-            witness.input = input.name();
+            witness.input = input.to_owned();
         }
     }
     document

@@ -2,7 +2,8 @@
 //!
 //! - [`header`], [`regress`]: the inputs of our own under `regress/passes`, and what they say about themselves;
 //! - [`truth`]: the known errors of `regress/llvm-truth.json`, and whether a report finds them;
-//! - [`llvm_tests`], [`run_line`], [`shell`], [`pass_names`]: LLVM's own regression tests and how to run them;
+//! - [`llvm_tests`], [`run_line`], [`shell`], [`pass_names`], [`own_tests`]: LLVM's own regression
+//!   tests, how to run them, and which of them are a pass's;
 //! - [`adapt`]: IR text of a newer LLVM made readable for an older one;
 //! - [`programs`]: real programs as bitcode;
 //! - [`generate`]: modules of any size;
@@ -19,6 +20,7 @@ pub mod generate;
 pub mod header;
 pub mod ir_text;
 pub mod llvm_tests;
+pub mod own_tests;
 pub mod pass_names;
 pub mod programs;
 pub mod regress;

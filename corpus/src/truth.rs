@@ -44,6 +44,8 @@ pub struct TruthRecord {
     pub bug_type: String,
     /// Line in LLVM 16 that makes or moves the destination.
     pub site_line_16: Option<u32>,
+    /// The same in LLVM 14, where 16 has the fix already.
+    pub site_line_14: Option<u32>,
     /// LLVM 19's test, below `llvm/test/Transforms`.
     pub test: String,
     /// How to run the test and where its destination is.
@@ -114,6 +116,21 @@ impl TruthRecord {
             _ => &None,
         };
         location.clone().map(LocationText)
+    }
+
+    /// The line that makes or moves the destination; `None` if it is not known for this version.
+    pub fn site_line_in(&self, major: u32) -> Option<u32> {
+        match major {
+            14 => self.site_line_14,
+            16 => self.site_line_16,
+            _ => None,
+        }
+    }
+
+    /// The source file without folder and suffix.
+    pub fn source_stem(&self) -> &str {
+        let name = self.source_file.rsplit('/').next().unwrap_or(&self.source_file);
+        name.strip_suffix(".cpp").unwrap_or(name)
     }
 
     /// Whether a version of LLVM has the error in a form that shows; `None` if that is not known.
@@ -306,6 +323,7 @@ mod tests {
             confidence: Confidence::Certain,
             occurrences: 1,
             witnesses: vec![witness],
+            trace: None,
         };
         Document {
             schema: SCHEMA.into(),

@@ -6,8 +6,10 @@
 //! - [`ids`]: the newtypes;
 //! - [`location`]: debug locations and scopes, interned so that equality is equality of ids;
 //! - [`snapshot`]: the control-flow graph of a function with the location of every instruction;
-//! - [`event`]: what the pass called, in order.
+//! - [`event`]: what the pass called, in order;
+//! - [`code_map`]: lines and variables of a recompiled pass.
 
+pub mod code_map;
 pub mod event;
 pub mod ids;
 pub mod location;

@@ -90,6 +90,29 @@ pub struct Error {
     pub occurrences: u64,
     /// Inputs that show it, smallest first.
     pub witnesses: Vec<Witness>,
+    /// Where the plugin saw it in a recompiled pass: lines and variables are read from this, and then it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+}
+
+/// A place in a recompiled pass, in the terms of its code map: addresses are relative to the library, and
+/// variables are numbered within their function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Path of the library.
+    pub module: String,
+    /// Return address of the call that created, cloned or moved the destination.
+    pub pc: u64,
+    /// Return address, in the same run of the function, of the last call that was about the destination.
+    pub update_pc: u64,
+    /// True if that call does nothing but make an instruction.
+    pub direct: bool,
+    /// Variables that held the destination later on.
+    pub destination: Vec<u32>,
+    /// For each source, the variables that hold it after the last call.
+    pub sources: Vec<Vec<u32>>,
+    /// For each source, the variables that held it at the first.
+    pub sources_at_site: Vec<Vec<u32>>,
 }
 
 /// The three updates of LLVM's HowToUpdateDebugInfo.
@@ -261,11 +284,12 @@ mod tests {
         let schema = schema();
         let whole = serde_json::to_value(full()).unwrap();
         let objects = ["", "/stats", "/errors/1", "/errors/1/site", "/errors/1/destination"];
-        let nested = ["/errors/1/sources/0", "/errors/1/update", "/errors/1/witnesses/0"];
+        let nested = ["/errors/1/sources/0", "/errors/1/update", "/errors/1/witnesses/0", "/errors/1/trace"];
         for pointer in objects.into_iter().chain(nested) {
             let fields: Vec<_> =
                 whole.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
-            for field in fields {
+            // The plugin's own, which a report for people has not.
+            for field in fields.into_iter().filter(|field| field != "trace") {
                 let mut broken = whole.clone();
                 broken.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(&field);
                 assert!(!schema.is_valid(&broken), "{pointer} without {field}");

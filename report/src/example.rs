@@ -1,7 +1,8 @@
 //! A document for tests, with every optional field in both forms between its two shapes.
 
 use crate::document::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Update, Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Trace, Update,
+    Witness,
 };
 
 pub(crate) fn document() -> Document {
@@ -50,6 +51,7 @@ pub(crate) fn error(id: &str) -> Error {
             extra: vec!["t.c:7:20".to_owned()],
             path: vec!["entry".to_owned(), "if.end".to_owned(), "return".to_owned()],
         }],
+        trace: None,
     }
 }
 
@@ -83,6 +85,15 @@ pub(crate) fn error_with_source(id: &str) -> Error {
     });
     error.update = Some(Update { line: 779, column: 5 });
     error.skeleton = Some("Line 779 Merge(New, Old)".to_owned());
+    error.trace = Some(Trace {
+        module: "/cache/Pass.so".to_owned(),
+        pc: 0x1234,
+        update_pc: 0x1250,
+        direct: true,
+        destination: vec![3],
+        sources: vec![vec![1], Vec::new()],
+        sources_at_site: vec![vec![0, 1], Vec::new()],
+    });
     error.witnesses[0].extra.clear();
     error.witnesses[0].path.clear();
     error.witnesses[0].name = None;

@@ -16,8 +16,8 @@ pub mod pass_names;
 pub mod text;
 
 pub use document::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, SCHEMA, Site, Source, Stats, Update,
-    Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, SCHEMA, Site, Source, Stats, Trace,
+    Update, Witness,
 };
 
 /// Why a text is no report.

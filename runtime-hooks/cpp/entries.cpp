@@ -239,23 +239,23 @@ bool (*track)(void *, Metadata &, uintptr_t);
 bool on_track(void *Ref, Metadata &MD, uintptr_t Owner) {
   if (!Owner)
     if (const void *I = slot_owner(Ref, MD, FRAME))
-      metaloc_on_set_location(I, &MD);
+      metaloc_on_set_location(I, &MD, FRAME);
   return track(Ref, MD, Owner);
 }
 
 void (*untrack)(void *, Metadata &);
 void on_untrack(void *Ref, Metadata &MD) {
   if (const void *I = slot_owner(Ref, MD, FRAME))
-    metaloc_on_set_location(I, nullptr);
+    metaloc_on_set_location(I, nullptr, FRAME);
   untrack(Ref, MD);
 }
 
 bool (*retrack)(void *, Metadata &, void *);
 bool on_retrack(void *Ref, Metadata &MD, void *New) {
   if (const void *I = slot_owner(Ref, MD, FRAME))
-    metaloc_on_set_location(I, nullptr);
+    metaloc_on_set_location(I, nullptr, FRAME);
   if (const void *I = slot_owner(New, MD, FRAME))
-    metaloc_on_set_location(I, &MD);
+    metaloc_on_set_location(I, &MD, FRAME);
   return retrack(Ref, MD, New);
 }
 

@@ -66,6 +66,12 @@ size_t metaloc_location_offset() {
   return Offset;
 }
 
+size_t metaloc_node_offset() {
+  // As above: an iterator to an instruction is the address of its node.
+  const auto *I = reinterpret_cast<const Instruction *>(uintptr_t(0x10000));
+  return uintptr_t(I->getIterator().getNodePtr()) - uintptr_t(I);
+}
+
 size_t metaloc_list_offset() { return ListOffset; }
 
 size_t metaloc_module_functions(const void *M, const void **Out, size_t Capacity) {

@@ -67,7 +67,7 @@ void metaloc_on_transfer(const void *const *insts, size_t count, const void *fro
 void metaloc_on_replace(const void *source, const void *inst_or_null, bool all, const void *frame);
 void metaloc_on_erase(const void *inst);
 void metaloc_on_take_name(const void *inst);
-void metaloc_on_set_location(const void *inst, const void *location);
+void metaloc_on_set_location(const void *inst, const void *location, const void *frame);
 void metaloc_on_merge_location(const void *inst, const void *a, const void *b, const void *frame);
 void metaloc_on_drop_location(const void *inst, bool after_hoist, const void *frame);
 void metaloc_on_block_insert(const void *block);
@@ -97,6 +97,7 @@ uint32_t metaloc_plugin_api_version(void);
 MetalocString metaloc_llvm_version(void);
 MetalocString metaloc_opcode_name(uint32_t opcode);
 size_t metaloc_location_offset(void); // of the location slot in an Instruction
+size_t metaloc_node_offset(void);     // of the list node in an Instruction
 size_t metaloc_list_offset(void);     // of the instruction list in a BasicBlock; 0 until a block was read
 
 size_t metaloc_module_functions(const void *module, const void **out, size_t capacity); // definitions only
@@ -121,6 +122,13 @@ size_t metaloc_block_text(const void *block, char *out, size_t capacity);
 MetalocString metaloc_value_name(const void *value);
 MetalocLocation metaloc_location(const void *location);
 MetalocScope metaloc_scope(const void *scope);
+
+// Around the loading of a file whose options are registered already.
+void metaloc_options_set_aside(void);
+void metaloc_options_put_back(void);
+// Gives the options of the file just loaded what the command line gives to those of the same name. Returns the
+// name of one that cannot be set to the same, or nothing.
+MetalocString metaloc_options_replay(const char *const *args, size_t count);
 
 // Runs `handler` when the process dies of a signal, after LLVM's own handlers were installed.
 void metaloc_on_crash(void (*handler)(void *));

@@ -178,7 +178,7 @@ struct Jump {
 }
 
 /// Writable memory within reach of a relative jump from `address`.
-fn memory_near(address: usize, size: usize) -> Result<usize, Error> {
+pub(crate) fn memory_near(address: usize, size: usize) -> Result<usize, Error> {
     const STEP: usize = 1 << 20;
     const REACH: usize = 1 << 30;
     // Most libraries have room right before or after them; the kernel refuses a place that is taken.
@@ -208,7 +208,7 @@ fn memory_near(address: usize, size: usize) -> Result<usize, Error> {
     Err(Error::Memory(std::io::Error::from_raw_os_error(libc::ENOMEM)))
 }
 
-fn protect(range: Range<usize>, rights: i32) -> Result<(), Error> {
+pub(crate) fn protect(range: Range<usize>, rights: i32) -> Result<(), Error> {
     const PAGE: usize = 4096;
     let start = range.start & !(PAGE - 1);
     // SAFETY: changes the rights of pages of code that we have just mapped or are about to patch.

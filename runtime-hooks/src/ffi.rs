@@ -147,6 +147,10 @@ unsafe extern "C" {
     pub fn metaloc_value_name(value: Ptr) -> Str;
     pub fn metaloc_location(location: Ptr) -> RawLocation;
     pub fn metaloc_scope(scope: Ptr) -> RawScope;
+    pub fn metaloc_node_offset() -> usize;
+    pub fn metaloc_options_set_aside();
+    pub fn metaloc_options_put_back();
+    pub fn metaloc_options_replay(args: *const *const c_char, count: usize) -> Str;
     pub fn metaloc_on_crash(handler: extern "C" fn(*mut c_void));
 }
 

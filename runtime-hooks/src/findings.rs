@@ -8,7 +8,7 @@ use metaloc_analyzer as analyzer;
 use metaloc_record::{BlockId, InstId, LocId, PassRun};
 use metaloc_report::merge::WITNESSES_KEPT;
 use metaloc_report::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Trace, Witness,
 };
 
 use crate::crash;
@@ -16,6 +16,7 @@ use crate::ffi::{self, Ptr};
 use crate::identity::Identities;
 use crate::mirror::Mirror;
 use crate::stacks::Stacks;
+use crate::swap::{Captures, Question};
 use crate::symbols::Symbols;
 
 /// The errors of this process.
@@ -44,6 +45,8 @@ pub struct Seen<'a> {
     pub identities: &'a Identities,
     /// All call stacks.
     pub stacks: &'a Stacks,
+    /// Recompiled passes.
+    pub swapped: Option<&'a Captures>,
 }
 
 impl Findings {
@@ -98,23 +101,55 @@ impl Findings {
 
     fn add_one(&mut self, seen: &Seen<'_>, finding: &analyzer::Finding) {
         let symbols = self.symbols.get_or_insert_with(Symbols::load);
-        let pc = seen.stacks.site(finding.site, symbols);
+        let (pc, trace) = match seen.swapped_site(finding, symbols) {
+            Some((pc, trace)) => (pc, trace),
+            None => (seen.stacks.site(finding.site, symbols), None),
+        };
         let key = (seen.record.pass.to_owned(), finding.operation, finding.kind, pc);
         let input = self.input.as_deref().unwrap_or("-");
         match self.by_site.get(&key) {
             None => {
-                let error = seen.error(finding, symbols.text(pc), input);
+                let error = seen.error(finding, symbols.text(pc), trace, input);
                 crash::note_error(&error);
                 self.by_site.insert(key, self.errors.len());
                 self.errors.push(error);
             }
-            Some(&index) => seen.join(&mut self.errors[index], finding, input),
+            Some(&index) => seen.join(&mut self.errors[index], finding, trace, input),
         }
     }
 }
 
 impl Seen<'_> {
-    fn error(&self, finding: &analyzer::Finding, symbol: String, input: &str) -> Error {
+    /// The site in a recompiled pass, and what is known there; `None` if the event has none in its stack.
+    fn swapped_site(
+        &self,
+        finding: &analyzer::Finding,
+        symbols: &mut Symbols,
+    ) -> Option<(usize, Option<Trace>)> {
+        let swapped = self.swapped?;
+        let stack = self.stacks.addresses(finding.site);
+        let (place, pc) = swapped.site(stack)?;
+        let makes_only =
+            |pc: &usize| symbols.is_ours(*pc) || swapped.is_in_header(*pc) || symbols.is_ir_library(*pc);
+        let direct = stack[..place].iter().all(makes_only);
+        // A temporary that stood between the two is what the pass has a variable for, more often than not.
+        let stand_ins = |source: &analyzer::Source| source.via.into_iter().chain([source.inst]).collect();
+        let sources: Vec<Vec<InstId>> = finding.sources.iter().map(stand_ins).collect();
+        let by_update = finding.sources.iter().all(|source| source.link == analyzer::Link::Update);
+        let question = Question {
+            stack: finding.site,
+            destination: finding.destination,
+            sources: &sources,
+            is_update: by_update && !sources.is_empty(),
+            direct,
+        };
+        match swapped.trace(&question, self.identities) {
+            Some((pc, trace)) => Some((pc, Some(trace))),
+            None => Some((pc, None)),
+        }
+    }
+
+    fn error(&self, finding: &analyzer::Finding, symbol: String, trace: Option<Trace>, input: &str) -> Error {
         let pass = self.record.pass.to_owned();
         let (operation, kind) = (operation(finding.operation), kind(finding.kind));
         Error {
@@ -132,11 +167,12 @@ impl Seen<'_> {
             confidence: confidence(finding.confidence),
             occurrences: 1,
             witnesses: vec![self.witness(finding, input)],
+            trace,
         }
     }
 
     /// One more showing of a known error. The most certain one, and among equals the smallest, is described.
-    fn join(&self, error: &mut Error, finding: &analyzer::Finding, input: &str) {
+    fn join(&self, error: &mut Error, finding: &analyzer::Finding, trace: Option<Trace>, input: &str) {
         error.occurrences += 1;
         let (size, certainty) = (self.size(), confidence(finding.confidence));
         let best = error.witnesses.first().map_or(u64::MAX, |w| w.size);
@@ -146,6 +182,7 @@ impl Seen<'_> {
             finding.rule.clone_into(&mut error.rule);
             error.destination = self.destination(finding);
             error.sources = self.sources(finding);
+            error.trace = trace;
         }
         if error.witnesses.len() >= WITNESSES_KEPT && error.witnesses.last().is_some_and(|w| w.size <= size) {
             return;

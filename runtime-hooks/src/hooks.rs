@@ -60,8 +60,8 @@ extern "C" fn metaloc_on_take_name(inst: Ptr) {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn metaloc_on_set_location(inst: Ptr, location: Ptr) {
-    land(|session, runs| session.on_set_location(runs, inst, location));
+extern "C" fn metaloc_on_set_location(inst: Ptr, location: Ptr, frame: *const c_void) {
+    land(|session, runs| session.on_set_location(runs, inst, location, frame));
 }
 
 #[unsafe(no_mangle)]

@@ -7,6 +7,7 @@
 //! 2. [`hooks`]: lands in Rust, guarded by [`landing`];
 //! 3. [`session`]: gives it ids ([`identity`], [`mirror`], [`locations`], [`stacks`]) and adds it to the
 //!    pass run that is under way ([`runs`]);
+//!    Where a pass was recompiled, [`swap`] has put it into the process and reads its variables;
 //! 4. at the end of the run, `metaloc_analyzer::judge` gets before, after and events, and [`findings`]
 //!    keeps what it says; [`output`] writes it, or [`crash`] does if the compiler dies.
 //!
@@ -28,6 +29,7 @@ mod pointer_map;
 mod runs;
 mod session;
 mod stacks;
+mod swap;
 mod symbols;
 mod unwind;
 
@@ -93,7 +95,9 @@ fn observe() -> bool {
         }
         match detour::install() {
             Ok(()) => {
-                landing::start(Session::new(std::env::var_os("METALOC_AUDIT").is_some()));
+                let mut session = Session::new(std::env::var_os("METALOC_AUDIT").is_some());
+                session.swap(swap::of_environment());
+                landing::start(session);
                 crash::install();
                 // SAFETY: the handler is a plain function of a library that is never unloaded.
                 unsafe { libc::atexit(report) };

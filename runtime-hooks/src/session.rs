@@ -23,6 +23,7 @@ use crate::output::{self, Output, Target};
 use crate::partition::Parts;
 use crate::runs::{Inserting, Run, RunStack, Scope, is_manager};
 use crate::stacks::Stacks;
+use crate::swap::{About, Captures};
 
 /// Everything observed in this process.
 pub struct Session {
@@ -31,6 +32,8 @@ pub struct Session {
     pub(crate) mirrors: Mirrors,
     pub(crate) stacks: Stacks,
     pub(crate) findings: Findings,
+    /// Recompiled passes, if some were swapped in.
+    pub(crate) swapped: Option<Captures>,
     classes: HashMap<String, Class>,
     /// Functions that something changed while no pass was running.
     strays: Vec<FunctionKey>,
@@ -56,6 +59,7 @@ impl Session {
             mirrors: Mirrors::default(),
             stacks: Stacks::new(),
             findings: Findings::new(),
+            swapped: None,
             classes: HashMap::new(),
             strays: Vec::new(),
             runs_begun: 0,
@@ -63,6 +67,14 @@ impl Session {
             memory: Memory::default(),
             remembered: None,
         }
+    }
+
+    /// Takes the passes that were swapped in.
+    pub fn swap(&mut self, swapped: Option<Captures>) {
+        if swapped.is_some() {
+            self.stacks.keep_frames();
+        }
+        self.swapped = swapped;
     }
 
     // --- pass runs ----------------------------------------------------------------------------------
@@ -140,6 +152,9 @@ impl Session {
         };
         if run.touched.is_empty() {
             run.events.clear();
+            if let Some(swapped) = &mut self.swapped {
+                swapped.clear();
+            }
             return;
         }
         self.findings.stats.changed_runs += 1;
@@ -187,11 +202,15 @@ impl Session {
                 names: &run.names,
                 identities: &self.identities,
                 stacks: &self.stacks,
+                swapped: self.swapped.as_ref(),
             };
             self.findings.add(&seen, judgement);
         }
         run.events.clear();
         run.names.clear();
+        if let Some(swapped) = &mut self.swapped {
+            swapped.clear();
+        }
         if !self.audit {
             run.touched.clear();
         }
@@ -278,7 +297,9 @@ impl Session {
             return;
         };
         let id = self.identities.create(inst, opcode, None);
-        run.record(EventKind::Create { inst: id }, self.stack(frame, run.stack_limit));
+        let stack = self.stack(frame, run.stack_limit);
+        run.record(EventKind::Create { inst: id }, stack);
+        self.note(stack, About::made(id));
     }
 
     pub(crate) fn on_clone(&mut self, runs: &mut RunStack, new: Ptr, old: Ptr, frame: *const c_void) {
@@ -288,7 +309,9 @@ impl Session {
         let (Some(new), Some(old)) = (self.identities.get(new), self.identities.get(old)) else {
             return;
         };
-        run.record(EventKind::Clone { new, old }, self.stack(frame, run.stack_limit));
+        let stack = self.stack(frame, run.stack_limit);
+        run.record(EventKind::Clone { new, old }, stack);
+        self.note(stack, About::made(new));
     }
 
     pub(crate) fn on_insert(&mut self, runs: &mut RunStack, inst: Ptr, frame: *const c_void) {
@@ -306,6 +329,7 @@ impl Session {
         let stack = self.stack(frame, run.stack_limit);
         let inserting = Inserting { address: inst, inst: id, serial: run.serial, event: run.events.len() };
         run.record(EventKind::Insert { inst: id, block, before: None }, stack);
+        self.note(stack, About::placed(id));
         runs.inserting = Some(inserting);
     }
 
@@ -359,6 +383,7 @@ impl Session {
             if let Some(inst) = self.identities.get(inst) {
                 self.identities.set_function(inst, function);
                 run.record(EventKind::Move { inst, from, to }, stack);
+                self.note(stack, About::placed(inst));
             }
         }
     }
@@ -375,13 +400,18 @@ impl Session {
             return;
         };
         let new = if new.is_null() { None } else { self.identities.get(new) };
-        run.record(EventKind::Replace { old, new, all }, self.stack(frame, run.stack_limit));
+        let stack = self.stack(frame, run.stack_limit);
+        run.record(EventKind::Replace { old, new, all }, stack);
+        self.note(stack, About::replaced(old, new));
     }
 
     pub(crate) fn on_erase(&mut self, runs: &mut RunStack, inst: Ptr) {
         if let (Some(run), Some(id)) = (runs.current(), self.identities.get(inst)) {
             keep_name(run, id, inst);
             run.record(EventKind::Erase { inst: id }, Stacks::UNKNOWN);
+            if let Some(swapped) = &mut self.swapped {
+                swapped.note_erased(id, inst);
+            }
         }
         self.identities.erase(inst);
     }
@@ -392,7 +422,13 @@ impl Session {
         }
     }
 
-    pub(crate) fn on_set_location(&mut self, runs: &mut RunStack, inst: Ptr, location: Ptr) {
+    pub(crate) fn on_set_location(
+        &mut self,
+        runs: &mut RunStack,
+        inst: Ptr,
+        location: Ptr,
+        frame: *const c_void,
+    ) {
         // Most slots that are written belong to no instruction, but to a variable of the pass.
         let Some(id) = self.identities.get(inst) else {
             return;
@@ -407,6 +443,10 @@ impl Session {
         };
         let loc = self.locations.intern(location, self.context_of(id));
         run.record(EventKind::SetLocation { inst: id, loc }, Stacks::UNKNOWN);
+        if self.swapped.is_some() {
+            let stack = self.stack(frame, run.stack_limit);
+            self.note(stack, About::located(id));
+        }
     }
 
     pub(crate) fn on_merge_location(
@@ -490,6 +530,13 @@ impl Session {
     fn context_of(&self, inst: InstId) -> Ptr {
         let function = self.identities.known(inst).function;
         function.and_then(|f| self.mirrors.get(f)).map_or(std::ptr::null(), |mirror| mirror.context)
+    }
+
+    /// Lets the swapped passes see the event that the last stack was captured for.
+    fn note(&mut self, stack: StackId, about: About) {
+        if let Some(swapped) = &mut self.swapped {
+            swapped.note(stack, self.stacks.frames(), about, &self.identities);
+        }
     }
 
     fn stack(&mut self, frame: *const c_void, limit: usize) -> StackId {

@@ -16,6 +16,8 @@ pub struct Stacks {
     ids: HashMap<Box<[usize]>, StackId, BuildHasherDefault<AddressHasher>>,
     stacks: Vec<Box<[usize]>>,
     scratch: Vec<usize>,
+    /// The frames of the stack that was captured last; empty unless somebody asked for them.
+    frames: Option<Vec<Frame>>,
 }
 
 impl Stacks {
@@ -25,7 +27,23 @@ impl Stacks {
     /// No stack yet but the unknown one.
     pub fn new() -> Self {
         let stacks = vec![Box::default()];
-        Stacks { unwinder: Unwinder::new(), ids: HashMap::default(), stacks, scratch: Vec::new() }
+        let (ids, scratch) = (HashMap::default(), Vec::new());
+        Stacks { unwinder: Unwinder::new(), ids, stacks, scratch, frames: None }
+    }
+
+    /// From now on, [`Stacks::frames`] has the frames of each stack.
+    pub fn keep_frames(&mut self) {
+        self.frames = Some(Vec::new());
+    }
+
+    /// The frames of the stack that was captured last.
+    pub fn frames(&self) -> &[Frame] {
+        self.frames.as_deref().unwrap_or_default()
+    }
+
+    /// The return addresses of a stack, innermost first.
+    pub fn addresses(&self, stack: StackId) -> &[usize] {
+        &self.stacks[stack.index()]
     }
 
     /// The stack of the caller of a detour entry, up to the pass manager's frame at `limit`.
@@ -33,8 +51,19 @@ impl Stacks {
     /// # Safety
     /// `frame` is the frame address of a detour entry that is running on this thread.
     pub unsafe fn capture(&mut self, frame: *const c_void, limit: usize) -> StackId {
+        let Stacks { unwinder, scratch, frames, .. } = self;
+        scratch.clear();
+        if let Some(frames) = frames {
+            frames.clear();
+        }
+        let show = |frame: Frame| {
+            scratch.push(frame.pc);
+            if let Some(frames) = frames {
+                frames.push(frame);
+            }
+        };
         // SAFETY: the caller vouches for the frame.
-        unsafe { self.unwinder.walk(Frame::of_caller(frame), limit, &mut self.scratch) };
+        unsafe { unwinder.walk(Frame::of_caller(frame), limit, show) };
         if let Some(&id) = self.ids.get(self.scratch.as_slice()) {
             return id;
         }

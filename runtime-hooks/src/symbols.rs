@@ -103,7 +103,7 @@ pub fn function_sizes(addresses: &[usize]) -> PointerMap<usize> {
             // SAFETY: the segment is mapped for as long as the module is.
             let symbols =
                 unsafe { dynamic_symbols(bias, (bias + header.p_vaddr as usize) as *const [u64; 2]) };
-            for (address, size, _) in symbols {
+            for Symbol { address, size, .. } in symbols {
                 if let Some(known) = wanted.sizes.get_mut(&address) {
                     *known = size.max(*known);
                 }
@@ -178,7 +178,8 @@ extern "C" fn add_module(info: *mut libc::dl_phdr_info, _size: usize, out: *mut 
     let mut symbols = match dynamic {
         // SAFETY: the segment is mapped for as long as the module is.
         Some(header) => unsafe {
-            dynamic_symbols(bias, (bias + header.p_vaddr as usize) as *const [u64; 2]).collect()
+            let symbols = dynamic_symbols(bias, (bias + header.p_vaddr as usize) as *const [u64; 2]);
+            symbols.map(|Symbol { address, size, name, .. }| (address, size, name)).collect()
         },
         None => Vec::new(),
     };
@@ -189,14 +190,50 @@ extern "C" fn add_module(info: *mut libc::dl_phdr_info, _size: usize, out: *mut 
     0
 }
 
+/// A function in a dynamic symbol table.
+pub struct Symbol {
+    pub address: usize,
+    pub size: usize,
+    pub name: &'static CStr,
+    /// One of several copies, of which any will do: functions of headers and of templates.
+    pub weak: bool,
+}
+
+/// The functions of the library that was loaded from `path`, with where it was loaded; `None` if it was not.
+pub fn functions_of(path: &CStr) -> Option<(usize, Vec<Symbol>)> {
+    struct Wanted<'a> {
+        path: &'a CStr,
+        found: Option<(usize, Vec<Symbol>)>,
+    }
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, out: *mut c_void) -> c_int {
+        // SAFETY: called by dl_iterate_phdr with its own structure and our own.
+        let (info, wanted) = unsafe { (&*info, &mut *out.cast::<Wanted<'_>>()) };
+        // SAFETY: the loader vouches for the name.
+        if info.dlpi_name.is_null() || unsafe { CStr::from_ptr(info.dlpi_name) } != wanted.path {
+            return 0;
+        }
+        // SAFETY: the loader vouches for the array.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
+        let bias = info.dlpi_addr as usize;
+        if let Some(header) = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC) {
+            // SAFETY: the segment is mapped for as long as the module is.
+            let symbols =
+                unsafe { dynamic_symbols(bias, (bias + header.p_vaddr as usize) as *const [u64; 2]) };
+            wanted.found = Some((bias, symbols.collect()));
+        }
+        1
+    }
+    let mut wanted = Wanted { path, found: None };
+    // SAFETY: the callback gets the structure that is passed along and keeps nothing else.
+    unsafe { libc::dl_iterate_phdr(Some(look), std::ptr::from_mut(&mut wanted).cast()) };
+    wanted.found
+}
+
 /// The functions in a dynamic symbol table.
 ///
 /// # Safety
 /// `dynamic` is the dynamic section of a module that is loaded at `bias` and stays so.
-unsafe fn dynamic_symbols(
-    bias: usize,
-    mut dynamic: *const [u64; 2],
-) -> impl Iterator<Item = (usize, usize, &'static CStr)> {
+unsafe fn dynamic_symbols(bias: usize, mut dynamic: *const [u64; 2]) -> impl Iterator<Item = Symbol> {
     const DT_STRTAB: u64 = 5;
     const DT_SYMTAB: u64 = 6;
     const DT_GNU_HASH: u64 = 0x6fff_fef5;
@@ -223,7 +260,8 @@ unsafe fn dynamic_symbols(
         let functions = symbols.iter().filter(|s| s.st_info & 0xf == 2 && s.st_shndx != 0);
         functions.map(move |s| {
             let name = CStr::from_ptr((strings + s.st_name as usize) as *const _);
-            (bias + s.st_value as usize, s.st_size as usize, name)
+            let weak = s.st_info >> 4 != 1;
+            Symbol { address: bias + s.st_value as usize, size: s.st_size as usize, name, weak }
         })
     }
 }

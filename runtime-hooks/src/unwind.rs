@@ -68,16 +68,15 @@ impl Unwinder {
         Unwinder { modules: loaded_modules(), rows: PointerMap::default(), context }
     }
 
-    /// Return addresses from `first` outwards, as long as the stack pointer stays below `limit`.
+    /// Shows the frames from `first` outwards, as long as the stack pointer stays below `limit`.
     ///
     /// # Safety
     /// `first` describes a frame of this thread that is still active.
-    pub unsafe fn walk(&mut self, first: Frame, limit: usize, out: &mut Vec<usize>) {
+    pub unsafe fn walk(&mut self, first: Frame, limit: usize, mut show: impl FnMut(Frame)) {
         const DEPTH: usize = 48;
         let mut frame = first;
-        out.clear();
-        while out.len() < DEPTH {
-            out.push(frame.pc);
+        for _ in 0..DEPTH {
+            show(frame);
             let Row::Step { from_bp, offset, saved_bp } = self.row(frame.pc) else {
                 return;
             };
@@ -201,7 +200,7 @@ mod tests {
         // SAFETY: reads rbp.
         unsafe { std::arch::asm!("mov {}, rbp", out(reg) bp) };
         // SAFETY: the frame of this very function, which is active.
-        unsafe { unwinder.walk(Frame { pc: frame, sp, bp }, usize::MAX, &mut frames) };
+        unsafe { unwinder.walk(Frame { pc: frame, sp, bp }, usize::MAX, |frame| frames.push(frame.pc)) };
         frames
     }
 

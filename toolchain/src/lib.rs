@@ -7,7 +7,8 @@
 //! - [`llvm`]: one LLVM, found by number or by the path of its `opt`;
 //! - [`plugin`]: our plugin, built once per LLVM;
 //! - [`install`]: Debian's packages of LLVM;
-//! - [`sources`]: LLVM's sources from Debian's source packages.
+//! - [`sources`]: LLVM's sources from Debian's source packages;
+//! - [`recompile`]: one source file of LLVM as a library of its own.
 
 pub mod atomic;
 pub mod cache;
@@ -17,6 +18,7 @@ pub mod interrupt;
 pub mod llvm;
 pub mod plugin;
 pub mod process;
+pub mod recompile;
 pub mod sources;
 
 pub use error::Error;

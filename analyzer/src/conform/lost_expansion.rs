@@ -30,7 +30,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
         return None;
     }
     let (old, confidence) = neighbour(case)?;
-    let source = Source { inst: old.id, loc: old.loc, link: Link::Position };
+    let source = Source { inst: old.id, loc: old.loc, link: Link::Position, via: None };
     case.is_real(old.loc).then(|| case.lost("lost_expansion", vec![source], confidence))
 }
 

@@ -51,7 +51,7 @@ fn in_place_of(case: &Case<'_, '_>) -> Option<Source> {
     let phis = block.insts.iter().take_while(|i| i.flags.has(InstFlags::PHI));
     let mut gone = phis.filter(|i| case.is_real(i.loc) && case.is_gone(i.id) && !is_taken(case, i.id));
     let old = gone.next().filter(|_| gone.next().is_none())?;
-    Some(Source { inst: old.id, loc: old.loc, link: Link::Position })
+    Some(Source { inst: old.id, loc: old.loc, link: Link::Position, via: None })
 }
 
 /// True if an instruction that is no new one took over: identical instructions were sunk to the PHI that

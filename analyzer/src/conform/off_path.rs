@@ -51,7 +51,7 @@ pub(super) fn owner(case: &Case<'_, '_>) -> Option<Source> {
     let insts = blocks.iter().filter_map(|id| case.changes.block_before(*id)).flat_map(|block| &block.insts);
     let mut with = insts.filter(|inst| inst.loc == loc);
     let inst = with.clone().find(|inst| case.is_gone(inst.id)).or_else(|| with.next())?;
-    Some(Source { inst: inst.id, loc, link: Link::Update })
+    Some(Source { inst: inst.id, loc, link: Link::Update, via: None })
 }
 
 #[cfg(test)]

@@ -116,16 +116,16 @@ struct Sources<'s, 'r, 'a> {
 impl Sources<'_, '_, '_> {
     fn of(&mut self, inst: InstId, depth: u32) -> Result<(), Foreign> {
         if self.reader.changes.before(inst).is_some() {
-            self.add(inst, Link::Move);
+            self.add(inst, Link::Move, None);
         }
         let Some(life) = self.reader.lives.get(&inst) else { return Ok(()) };
         if let Some(old) = life.clone_of {
-            self.follow(old, Link::Clone, depth)?;
+            self.follow(old, Link::Clone, None, depth)?;
         }
         for replaced in &life.replaces {
             // What is replaced may be anything that was there for a moment; it need not lead to P.
             if self.reader.stands_for(replaced) {
-                let _ = self.follow(replaced.old, Link::Replace, depth);
+                let _ = self.follow(replaced.old, Link::Replace, None, depth);
             }
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Sources<'_, '_, '_> {
         for depth in 0..MAX_CHAIN {
             let Some(old) = self.reader.replaced_terminator(inst, block) else { return Ok(()) };
             let count = self.found.len();
-            self.follow(old, Link::Terminator, depth)?;
+            self.follow(old, Link::Terminator, None, depth)?;
             if self.found.len() > count {
                 return Ok(());
             }
@@ -146,9 +146,10 @@ impl Sources<'_, '_, '_> {
         Ok(())
     }
 
-    fn follow(&mut self, inst: InstId, link: Link, depth: u32) -> Result<(), Foreign> {
+    /// `via` is the first temporary on the way to `inst`.
+    fn follow(&mut self, inst: InstId, link: Link, via: Option<InstId>, depth: u32) -> Result<(), Foreign> {
         if self.reader.changes.before(inst).is_some() {
-            self.add(inst, link);
+            self.add(inst, link, via);
             return Ok(());
         }
         let life = self.reader.lives.get(&inst).filter(|life| life.created.is_some()).ok_or(Foreign)?;
@@ -157,20 +158,22 @@ impl Sources<'_, '_, '_> {
             return Ok(());
         }
         self.passage = self.reader.passage(life, self.passage);
+        let via = via.or(Some(inst));
         if let Some(old) = life.clone_of {
-            self.follow(old, link, depth + 1)?;
+            self.follow(old, link, via, depth + 1)?;
         }
         for replaced in &life.replaces {
-            let _ = self.follow(replaced.old, link.max(Link::Replace), depth + 1);
+            let _ = self.follow(replaced.old, link.max(Link::Replace), via, depth + 1);
         }
         Ok(())
     }
 
-    fn add(&mut self, inst: InstId, link: Link) {
+    fn add(&mut self, inst: InstId, link: Link, via: Option<InstId>) {
         let Some(at) = self.reader.changes.before(inst) else { return };
         match self.found.iter_mut().find(|s| s.inst == inst) {
-            Some(known) => known.link = known.link.min(link),
-            None => self.found.push(Source { inst, loc: self.reader.changes.inst_before(at).loc, link }),
+            Some(known) if link < known.link => (known.link, known.via) = (link, via),
+            Some(_) => {}
+            None => self.found.push(Source { inst, loc: self.reader.changes.inst_before(at).loc, link, via }),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! - [`cost`]: what it costs.
 
 mod cost;
+mod reading;
 mod truth;
 
 use anyhow::Result;

@@ -1,17 +1,23 @@
 //! `metaloc report`: passes on inputs, one process each, and one report of all.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use metaloc_corpus::own_tests::OwnLine;
 use metaloc_report::{Document, merge::Merger, text};
+use metaloc_source::annotate::Annotator;
 use metaloc_toolchain::{Llvm, plugin};
 
 use super::{find_llvm, find_plugin};
 use crate::args::{Format, Report};
 use crate::input::{self, Input};
+use crate::lines::{self, Lines, LlvmSource};
 use crate::observe::{Observation, Observer};
 use crate::output::{self, Output};
+use crate::own;
 use crate::parallel;
 use crate::pass::{self, Pass};
 use crate::progress::Progress;
@@ -23,10 +29,14 @@ pub fn run(args: &Report) -> Result<Status> {
     let jobs = jobs(args, &llvm, &passes)?;
     let place = Output::open(args.output.as_deref())?;
     let plugin = find_plugin(&llvm)?;
-    let observer = Observer { llvm, plugin };
+    let mut observer = Observer { llvm, plugin, swapped: HashMap::new() };
+    if let Some(source) = &args.llvm_source {
+        observer.swapped = swap(&observer, source, &passes)?;
+    }
     let begun = Instant::now();
     let observations = observe_all(&observer, &jobs, parallel::workers(args.jobs))?;
     let (mut document, troubles) = merge(&observer.llvm, observations);
+    Annotator::default().annotate(&mut document)?;
     document.stats.seconds = begun.elapsed().as_secs_f64();
     place.finish(&render(args, &document))?;
     for trouble in &troubles {
@@ -40,32 +50,50 @@ pub fn run(args: &Report) -> Result<Status> {
 #[derive(Debug)]
 struct Job {
     pass: Pass,
-    input: Input,
+    on: On,
+}
+
+#[derive(Debug)]
+enum On {
+    Input(Input),
+    /// A RUN line of one of the pass's own tests.
+    Own(OwnLine),
 }
 
 fn jobs(args: &Report, llvm: &Llvm, passes: &[Pass]) -> Result<Vec<Job>> {
     let named = input::named(&args.inputs)?;
+    let own = match &args.llvm_source {
+        Some(source) if args.inputs.is_empty() => own::lines(llvm, &lines::tests(llvm, source)?)?,
+        _ => Vec::new(),
+    };
     let mut jobs = Vec::new();
     for pass in passes {
-        let inputs = if args.inputs.is_empty() { kept_inputs(pass)? } else { named.clone() };
+        let before = jobs.len();
+        let of_pass = own.iter().filter(|line| own::is_of(pass, line));
+        jobs.extend(of_pass.map(|line| Job { pass: pass.clone(), on: On::Own(line.clone()) }));
+        let has_own = jobs.len() > before;
+        let inputs = match args.inputs.is_empty() {
+            true => kept_inputs(pass, has_own)?,
+            false => named.clone(),
+        };
         let found = inputs.len();
         let fitting: Vec<_> = inputs.into_iter().filter(|input| input.is_for(llvm.major)).collect();
-        if fitting.is_empty() {
+        if fitting.is_empty() && !has_own {
             bail!("none of the {found} inputs for {} is for LLVM {}", pass.name, llvm.major);
         }
-        jobs.extend(fitting.into_iter().map(|input| Job { pass: pass.clone(), input }));
+        jobs.extend(fitting.into_iter().map(|input| Job { pass: pass.clone(), on: On::Input(input) }));
     }
     Ok(jobs)
 }
 
-/// The inputs in the repository for a pass.
-fn kept_inputs(pass: &Pass) -> Result<Vec<Input>> {
+/// The inputs in the repository for a pass; there must be some unless there are others.
+fn kept_inputs(pass: &Pass, has_others: bool) -> Result<Vec<Input>> {
     let folder = plugin::root()?.join("regress/passes").join(&pass.name);
     // Short names where that is possible: reports name inputs often.
     let here = std::env::current_dir().unwrap_or_default();
     let folder = folder.strip_prefix(here).map(Path::to_owned).unwrap_or(folder);
     let inputs = if folder.is_dir() { input::in_folder(&folder)? } else { Vec::new() };
-    if inputs.is_empty() {
+    if inputs.is_empty() && !has_others {
         bail!("no inputs for {} in {}: give some with --input", pass.name, folder.display());
     }
     Ok(inputs)
@@ -73,11 +101,45 @@ fn kept_inputs(pass: &Pass) -> Result<Vec<Input>> {
 
 fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<Observation>> {
     let progress = Progress::new(jobs.len());
-    parallel::map(jobs, workers, |Job { pass, input }| {
-        let observation = observer.observe(pass, input)?;
-        progress.done(&input.name());
-        Ok(observation)
-    })
+    let left_out = AtomicUsize::new(0);
+    let observations = parallel::map(jobs, workers, |Job { pass, on }| match on {
+        On::Input(input) => {
+            let observation = observer.observe(pass, input)?;
+            progress.done(&input.name());
+            Ok(observation)
+        }
+        On::Own(line) => {
+            let observation = observer.observe_line(pass, line)?;
+            progress.done(&line.name);
+            Ok(observation.unwrap_or_else(|| {
+                left_out.fetch_add(1, Ordering::Relaxed);
+                Observation::default()
+            }))
+        }
+    })?;
+    drop(progress);
+    match left_out.into_inner() {
+        0 => {}
+        count => output::complain(&format!("left out: {count} RUN lines that do not succeed with this opt")),
+    }
+    Ok(observations)
+}
+
+/// The recompiled files of the passes. Without one the report goes on, without lines.
+fn swap(observer: &Observer, source: &LlvmSource, passes: &[Pass]) -> Result<HashMap<String, PathBuf>> {
+    let lines = Lines::open(&observer.llvm, &observer.plugin, source)?;
+    let mut swapped = HashMap::new();
+    for pass in passes {
+        let library = match pass.legacy {
+            true => Err("it has no pass of the new manager to swap".to_owned()),
+            false => lines.library_of_pass(&pass.name)?,
+        };
+        match library {
+            Ok(library) => drop(swapped.insert(pass.name.clone(), library)),
+            Err(reason) => output::complain(&format!("no lines for {}: {reason}", pass.name)),
+        }
+    }
+    Ok(swapped)
 }
 
 fn merge(llvm: &Llvm, observations: Vec<Observation>) -> (Document, Vec<String>) {

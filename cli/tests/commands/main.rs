@@ -13,6 +13,7 @@ mod prove;
 mod report;
 mod selftest;
 mod stand_in;
+mod swap;
 mod threads;
 mod toolchain;
 mod trouble;

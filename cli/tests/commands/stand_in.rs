@@ -196,5 +196,6 @@ pub fn error(id: &str, pass: &str, confidence: Confidence) -> Error {
             extra: vec![],
             path: vec![],
         }],
+        trace: None,
     }
 }

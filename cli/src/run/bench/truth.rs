@@ -13,11 +13,14 @@ use metaloc_corpus::regress::{self, RegressInput};
 use metaloc_corpus::truth::{self, Origin, TruthCase, TruthRecord};
 use metaloc_corpus::{Error, ir_text, llvm_tests, stock};
 use metaloc_report::Document;
+use metaloc_source::annotate::Annotator;
 use metaloc_toolchain::process::{Stdin, Task};
 use metaloc_toolchain::{Llvm, plugin};
 use serde::Serialize;
 
+use super::reading::Reading;
 use crate::args::{BenchTruth, Format, TruthInputs};
+use crate::lines::{Lines, LlvmSource};
 use crate::output;
 use crate::parallel;
 use crate::progress::Progress;
@@ -37,7 +40,10 @@ pub fn run(args: &BenchTruth) -> Result<Status> {
         (Some(source), _) => Some(source.clone()),
         (None, _) => Some(llvm_tests::source(&output::complain)?),
     };
-    let bench = Bench { plugin: find_plugin(&llvm)?, llvm, own, upstream };
+    let mut bench = Bench { plugin: find_plugin(&llvm)?, llvm, own, upstream, swapped: HashMap::new() };
+    if let Some(source) = &args.llvm_source {
+        bench.swapped = bench.swap(source, &records)?;
+    }
     let progress = Progress::new(records.len());
     let rows = parallel::map(&records, parallel::workers(None), |record| {
         let row = bench.row(record)?;
@@ -51,7 +57,8 @@ pub fn run(args: &BenchTruth) -> Result<Status> {
         Format::Text => result.text(),
         Format::Json => serde_json::to_string_pretty(&result)? + "\n",
     })?;
-    Ok(if result.found < args.at_least { Status::Findings } else { Status::Clean })
+    let too_few = result.found < args.at_least || result.right_line.unwrap_or(0) < args.lines_at_least;
+    Ok(if too_few { Status::Findings } else { Status::Clean })
 }
 
 struct Bench {
@@ -59,6 +66,8 @@ struct Bench {
     plugin: PathBuf,
     own: Vec<RegressInput>,
     upstream: Option<PathBuf>,
+    /// Recompiled passes by the name of their source file.
+    swapped: HashMap<String, PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
@@ -71,6 +80,10 @@ struct BenchResult {
     found: usize,
     /// Records reported on an input whose destination is right.
     noise: usize,
+    /// Found ones whose line is the one in the table, or is not in it; only with the source of LLVM.
+    right_line: Option<usize>,
+    /// Those of them whose variables are right, too.
+    right_variables: Option<usize>,
     records: Vec<Row>,
 }
 
@@ -100,16 +113,46 @@ enum Outcome {
         location: String,
         visible: bool,
         found: bool,
+        /// What the report says of the source; only with the source of LLVM.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reading: Option<Reading>,
         /// Errors in the report that may be this one: see [`settle`].
         #[serde(skip)]
-        matches: Vec<String>,
+        matches: Vec<Match>,
     },
     NotRun {
         problem: String,
     },
 }
 
+/// An error in a report that may be the known one.
+#[derive(Debug)]
+struct Match {
+    id: String,
+    reading: Option<Reading>,
+}
+
 impl Bench {
+    /// Compiles the source files of all records; what cannot be swapped is said.
+    fn swap(&self, source: &LlvmSource, records: &[TruthRecord]) -> Result<HashMap<String, PathBuf>> {
+        let lines = Lines::open(&self.llvm, &self.plugin, source)?;
+        let mut stems: Vec<&str> = records.iter().map(TruthRecord::source_stem).collect();
+        stems.sort_unstable();
+        stems.dedup();
+        let libraries = parallel::map(&stems, parallel::workers(None), |stem| {
+            let Some(file) = lines.file(stem)? else { return Ok(Err(format!("{stem}.cpp is not there"))) };
+            Ok(lines.library(&file)?.map_err(|refusal| refusal.to_string()))
+        })?;
+        let mut swapped = HashMap::new();
+        for (stem, library) in stems.into_iter().zip(libraries) {
+            match library {
+                Ok(library) => drop(swapped.insert(stem.to_owned(), library)),
+                Err(reason) => output::complain(&format!("no lines for {stem}: {reason}")),
+            }
+        }
+        Ok(swapped)
+    }
+
     fn row(&self, record: &TruthRecord) -> Result<Row> {
         let mut cases = Vec::new();
         for case in record.own_cases(&self.own, &self.llvm)? {
@@ -149,20 +192,41 @@ impl Bench {
         let Some(destination) = ir_text::destination(&String::from_utf8_lossy(&ir), &case.probe) else {
             return Ok(Err("the destination is not there".into()));
         };
-        let Some(report) = self.report(task)? else { return Ok(Err("the plugin left no report".into())) };
+        let library = self.swapped.get(case.record.source_stem());
+        let Some(mut report) = self.report(task, library)? else {
+            return Ok(Err("the plugin left no report".into()));
+        };
+        let surroundings = Annotator::default().annotate(&mut report)?;
+        let mut matches = Vec::new();
+        for id in case.matches(&report, &destination) {
+            let error = report.errors.iter().find(|error| error.id == id);
+            let reading = match (surroundings.get(&id), error) {
+                (Some(around), Some(error)) => {
+                    Some(Reading::new(&case.record, self.llvm.major, error, around))
+                }
+                _ => None,
+            };
+            matches.push(Match { id, reading });
+        }
         Ok(Ok(Outcome::Ran {
             location: destination.location.to_string(),
             visible: case.is_visible(&destination),
             found: false,
-            matches: case.matches(&report, &destination),
+            reading: None,
+            matches,
         }))
     }
 
-    fn report(&self, task: Task) -> Result<Option<Document>> {
+    fn report(&self, task: Task, library: Option<&PathBuf>) -> Result<Option<Document>> {
         let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
         let written = scratch.path().join("report.json");
         let task = task.arg(format!("-load-pass-plugin={}", self.plugin.display())).arg("-disable-output");
-        task.env("METALOC_OUT", &written).env_remove("METALOC").run()?;
+        let task = task.env("METALOC_OUT", &written).env_remove("METALOC");
+        let task = match library {
+            Some(library) => task.env("METALOC_SWAP", library),
+            None => task.env_remove("METALOC_SWAP"),
+        };
+        task.run()?;
         match fs::read_to_string(&written) {
             Ok(text) => Ok(Some(Document::from_json(&text).context("the plugin's report")?)),
             Err(_) => Ok(None),
@@ -178,20 +242,22 @@ fn settle(mut rows: Vec<Row>) -> Vec<Row> {
         rows.iter_mut().flat_map(|row| row.cases.iter_mut().map(|case| (row.site.as_str(), case))).collect();
     cases.sort_by_key(|(_, case)| case.matches().len());
     for (site, case) in cases {
-        let Case { input, outcome: Outcome::Ran { found, matches, .. } } = case else { continue };
-        let free = |id: &&String| {
-            taken.get(&(input.clone(), (*id).clone())).is_none_or(|other| other.as_str() == site)
-        };
-        if let Some(id) = matches.iter().find(free).cloned() {
-            taken.insert((input.clone(), id), site.to_owned());
+        let Case { input, outcome: Outcome::Ran { found, matches, reading, .. } } = case else { continue };
+        // The line tells two errors with alike destinations apart.
+        matches.sort_by_key(|m| m.reading.as_ref().is_some_and(|reading| reading.line_wrong.is_some()));
+        let free =
+            |m: &&Match| taken.get(&(input.clone(), m.id.clone())).is_none_or(|other| other.as_str() == site);
+        if let Some(m) = matches.iter().find(free) {
+            taken.insert((input.clone(), m.id.clone()), site.to_owned());
             *found = true;
+            *reading = m.reading.clone();
         }
     }
     rows
 }
 
 impl Case {
-    fn matches(&self) -> &[String] {
+    fn matches(&self) -> &[Match] {
         match &self.outcome {
             Outcome::Ran { matches, .. } => matches,
             Outcome::NotRun { .. } => &[],
@@ -226,6 +292,15 @@ impl Row {
         self.ran().any(|(visible, found)| !visible && found)
     }
 
+    /// The best that was read of the error on an input that shows it.
+    fn reading(&self) -> Option<&Reading> {
+        let readings = self.cases.iter().filter_map(|case| match &case.outcome {
+            Outcome::Ran { visible: true, found: true, reading, .. } => reading.as_ref(),
+            _ => None,
+        });
+        readings.min_by_key(|reading| (reading.line_wrong.is_some(), reading.variables_wrong.is_some()))
+    }
+
     fn verdict(&self) -> &'static str {
         match (self.is_found(), self.is_visible(), self.is_noise()) {
             (true, _, _) => "found",
@@ -240,7 +315,13 @@ impl Row {
 impl BenchResult {
     fn new(version: &str, records: Vec<Row>) -> BenchResult {
         let count = |is: fn(&Row) -> bool| records.iter().filter(|row| is(row)).count();
+        let read = records.iter().any(|row| row.reading().is_some());
+        let right = |is: fn(&Reading) -> bool| {
+            read.then(|| records.iter().filter_map(Row::reading).filter(|r| is(r)).count())
+        };
         BenchResult {
+            right_line: right(|reading| reading.line_wrong.is_none()),
+            right_variables: right(Reading::is_right),
             schema: "metaloc.bench-truth/1",
             llvm: version.to_owned(),
             visible: count(Row::is_visible),
@@ -254,6 +335,14 @@ impl BenchResult {
         let mut text = String::new();
         for row in &self.records {
             let _ = writeln!(text, "{:8} {:20} {:9} {}", row.verdict(), row.id, row.operation, row.pass);
+            if let Some(reading) = row.reading() {
+                let skeleton = reading.skeleton.as_deref().unwrap_or("no skeleton");
+                let line = reading.line.map_or("?".to_owned(), |line| line.to_string());
+                let _ = writeln!(text, "           {line}: {skeleton}");
+                for wrong in reading.line_wrong.iter().chain(&reading.variables_wrong) {
+                    let _ = writeln!(text, "           wrong: {wrong}");
+                }
+            }
             // Where all is well the inputs are of no interest.
             for case in row.cases.iter().filter(|_| row.verdict() != "found" && row.verdict() != "right") {
                 let _ = match &case.outcome {
@@ -272,6 +361,12 @@ impl BenchResult {
             text,
             "LLVM {llvm}: {found} found of {visible} visible, {noise} reported where right, {of} records"
         );
+        if let (Some(lines), Some(variables)) = (self.right_line, self.right_variables) {
+            let _ = writeln!(
+                text,
+                "  of those found, {lines} with the right line, {variables} of them with the right variables"
+            );
+        }
         text
     }
 }
@@ -285,7 +380,7 @@ mod tests {
             input: "x.ll".into(),
             outcome: match *case {
                 Some((visible, found)) => {
-                    Outcome::Ran { location: "-".into(), visible, found, matches: Vec::new() }
+                    Outcome::Ran { location: "-".into(), visible, found, reading: None, matches: Vec::new() }
                 }
                 None => Outcome::NotRun { problem: "no".into() },
             },
@@ -307,8 +402,9 @@ mod tests {
     #[test]
     fn one_reported_error_is_one_known_error() {
         let row = |site: &str, matches: &[&str]| {
-            let matches = matches.iter().map(|id| (*id).to_owned()).collect();
-            let outcome = Outcome::Ran { location: "-".into(), visible: true, found: false, matches };
+            let matches = matches.iter().map(|id| Match { id: (*id).to_owned(), reading: None }).collect();
+            let location = "-".into();
+            let outcome = Outcome::Ran { location, visible: true, found: false, reading: None, matches };
             let cases = vec![Case { input: "x.ll".into(), outcome }];
             Row { id: site.into(), pass: "p".into(), operation: "drop".into(), site: site.into(), cases }
         };

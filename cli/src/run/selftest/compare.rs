@@ -139,8 +139,12 @@ impl Tally {
 
     /// One line, and one for each difference.
     pub fn text(&self, version: &str, things: &str) -> String {
-        let mut text =
-            format!("LLVM {version}: {} of {} {things} identical", self.identical, self.compared());
+        self.text_for(&format!("LLVM {version}"), things)
+    }
+
+    /// The same about something else than an LLVM.
+    pub fn text_for(&self, what: &str, things: &str) -> String {
+        let mut text = format!("{what}: {} of {} {things} identical", self.identical, self.compared());
         let mut separator = "; left out: ";
         for (why, count) in &self.left_out {
             let _ = write!(text, "{separator}{count} that {why}");

@@ -1,0 +1,171 @@
+//! Lines and variables for reports: the source of LLVM, and a pass's file of it compiled anew and swapped in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use metaloc_report::pass_names;
+use metaloc_source::dwarf;
+use metaloc_toolchain::process::{Exit, Stdin, Task};
+use metaloc_toolchain::recompile::{self, Swappable};
+use metaloc_toolchain::{Llvm, atomic, sources};
+
+use crate::observe::complaint;
+use crate::output;
+
+/// Where the source of an LLVM is, as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LlvmSource {
+    /// Debian's source package, fetched once.
+    Auto,
+    /// A checkout: the folder that has `llvm/`.
+    Folder(PathBuf),
+}
+
+impl FromStr for LlvmSource {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> std::result::Result<LlvmSource, Self::Err> {
+        Ok(match text {
+            "auto" => LlvmSource::Auto,
+            folder => LlvmSource::Folder(folder.into()),
+        })
+    }
+}
+
+/// What of the source package holds passes.
+const PASSES: [&str; 2] = ["llvm/lib/Transforms/*", "llvm/lib/CodeGen/*"];
+/// What of it holds their tests.
+const TESTS: [&str; 1] = ["llvm/test/Transforms/*"];
+
+/// The source of one LLVM, ready to have files of it swapped.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    llvm: &'a Llvm,
+    plugin: &'a Path,
+    tree: PathBuf,
+}
+
+impl<'a> Lines<'a> {
+    /// Fetches the source if need be.
+    pub fn open(llvm: &'a Llvm, plugin: &'a Path, source: &LlvmSource) -> Result<Lines<'a>> {
+        let tree = match source {
+            LlvmSource::Auto => sources::fetch(llvm.major, &PASSES, &output::complain)?,
+            LlvmSource::Folder(folder) => checkout(folder)?,
+        };
+        Ok(Lines { llvm, plugin, tree })
+    }
+
+    /// The library to swap for a pass, or in words why there is none.
+    pub fn library_of_pass(&self, pass: &str) -> Result<std::result::Result<PathBuf, String>> {
+        let Some(row) = pass_names::all().find(|row| row.name == pass) else {
+            return Ok(Err(format!("the source file of {pass} is not known")));
+        };
+        let Some(file) = self.file(row.source)? else {
+            return Ok(Err(format!("{}.cpp is not in the source of LLVM {}", row.source, self.llvm.version)));
+        };
+        Ok(self.library(&file)?.map_err(|refusal| refusal.to_string()))
+    }
+
+    /// The source file of this name without suffix.
+    pub fn file(&self, stem: &str) -> Result<Option<PathBuf>> {
+        let name = format!("{stem}.cpp");
+        let is_it = |path: &PathBuf| path.file_name().is_some_and(|file| file == name.as_str());
+        Ok(self.files()?.into_iter().find(is_it))
+    }
+
+    /// All files that passes may be written in, those of transformations first.
+    pub fn files(&self) -> Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for folder in ["llvm/lib/Transforms", "llvm/lib/CodeGen"] {
+            let folder = self.tree.join(folder);
+            if folder.is_dir() {
+                let before = files.len();
+                collect(&folder, &mut files)?;
+                files[before..].sort();
+            }
+        }
+        Ok(files)
+    }
+
+    /// A file compiled as a library that can be swapped.
+    pub fn library(&self, file: &Path) -> Result<Swappable> {
+        let finish = |library: &Path| {
+            let read = |reason| metaloc_toolchain::Error::Read { path: library.to_owned(), reason };
+            let map = match dwarf::code_map(&fs::read(library).map_err(read)?, file) {
+                Ok(map) => map,
+                Err(error) => return Ok(Some(error.to_string())),
+            };
+            let mut beside = library.as_os_str().to_owned();
+            beside.push(".map");
+            atomic::write(Path::new(&beside), map.to_text().as_bytes())?;
+            self.try_loading(library)
+        };
+        Ok(recompile::library(self.llvm, file, finish, &output::complain)?)
+    }
+
+    /// Swaps a library into an `opt` that has nothing to do, and says what is wrong with that.
+    fn try_loading(&self, library: &Path) -> metaloc_toolchain::Result<Option<String>> {
+        let outcome = Task::new(&self.llvm.opt)
+            .arg(format!("-load-pass-plugin={}", self.plugin.display()))
+            .args(["-passes=verify", "-disable-output", "-"])
+            .stdin(Stdin::Bytes(Vec::new()))
+            .env("METALOC_SWAP", library)
+            .env_remove("METALOC")
+            .env_remove("METALOC_OUT")
+            .run()?;
+        let said = outcome.stderr_text();
+        let prefix = format!("metaloc: swap: {}: ", library.display());
+        let refused = said.lines().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned);
+        Ok(refused.or_else(|| match outcome.exit {
+            Exit::Code(0) => None,
+            exit => Some(format!("opt: {exit} ({})", complaint(&outcome).unwrap_or_default())),
+        }))
+    }
+}
+
+/// The folder with the tests of an LLVM's transformations.
+pub fn tests(llvm: &Llvm, source: &LlvmSource) -> Result<PathBuf> {
+    Ok(match source {
+        LlvmSource::Auto => sources::fetch(llvm.major, &TESTS, &output::complain)?,
+        LlvmSource::Folder(folder) => checkout(folder)?,
+    })
+}
+
+fn checkout(folder: &Path) -> Result<PathBuf> {
+    let folder = fs::canonicalize(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    if !folder.join("llvm/lib/Transforms").is_dir() {
+        bail!("{} is no source of LLVM: it has no llvm/lib/Transforms", folder.display());
+    }
+    Ok(folder)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let cannot_read = || format!("cannot read {}", folder.display());
+    for entry in fs::read_dir(folder).with_context(cannot_read)? {
+        let path = entry.with_context(cannot_read)?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "cpp") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_no_checkout_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = checkout(folder.path()).unwrap_err().to_string();
+        assert!(error.ends_with("is no source of LLVM: it has no llvm/lib/Transforms"), "{error}");
+        fs::create_dir_all(folder.path().join("llvm/lib/Transforms")).unwrap();
+        assert!(checkout(folder.path()).is_ok());
+        assert_eq!("auto".parse(), Ok(LlvmSource::Auto));
+        assert_eq!("x".parse(), Ok(LlvmSource::Folder("x".into())));
+    }
+}

@@ -1,0 +1,150 @@
+//! `metaloc selftest swap`: a recompiled source file in place of LLVM's own changes nothing.
+//!
+//! A file of a pass is tested with the RUN lines that name the pass, any other file with all of them. That the
+//! recompiled code really ran is not taken for granted: the plugin complains if it could not be swapped, and a
+//! complaint counts as a difference.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use metaloc_corpus::llvm_tests;
+use metaloc_corpus::own_tests::OwnLine;
+use metaloc_report::pass_names;
+use metaloc_toolchain::Llvm;
+use metaloc_toolchain::process::{Stdin, Task};
+
+use super::compare::{Baseline, Shown, Tally, Verdict, compare};
+use crate::args::SelftestSwap;
+use crate::lines::{self, Lines};
+use crate::output;
+use crate::own;
+use crate::parallel;
+use crate::pass;
+use crate::progress::Progress;
+use crate::run::{find_llvm, find_plugin};
+use crate::status::Status;
+
+/// The order of the RUN lines in a sample. Any number would do; this one stays.
+const SEED: u64 = 1;
+
+/// Unoptimised code is slower by an order of magnitude.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+pub fn run(args: &SelftestSwap) -> Result<Status> {
+    let llvm = find_llvm(&args.llvm)?;
+    let plugin = find_plugin(&llvm)?;
+    let lines = Lines::open(&llvm, &plugin, &args.llvm_source)?;
+    let files = files(args, &llvm, &lines)?;
+    let tests = own::lines(&llvm, &lines::tests(&llvm, &args.llvm_source)?)?;
+    let workers = parallel::workers(args.jobs);
+    let (mut swapped, mut identical, mut differs) = (0, 0, false);
+    for file in &files {
+        let name = stem(file);
+        let library = match lines.library(file)? {
+            Ok(library) => library,
+            Err(refusal) => {
+                output::print(&format!("refused   {refusal}\n"))?;
+                continue;
+            }
+        };
+        let lines = lines_for(&tests, &name, args.sample);
+        let check = Check { llvm: &llvm, plugin: &plugin, library: &library };
+        let progress = Progress::new(lines.len());
+        let verdicts = parallel::map(&lines, workers, |line| {
+            let verdict = check.line(line)?;
+            progress.done(&line.name);
+            Ok(verdict)
+        })?;
+        drop(progress);
+        let mut tally = Tally::default();
+        lines.iter().zip(verdicts).for_each(|(line, verdict)| tally.add(&line.name, verdict));
+        swapped += 1;
+        identical += tally.compared();
+        differs |= tally.has_differences();
+        output::print(&tally.text_for(&format!("swapped   {name}.cpp"), "RUN lines"))?;
+    }
+    let of = files.len();
+    output::print(&format!(
+        "LLVM {}: {swapped} of {of} files swapped, {identical} RUN lines compared\n",
+        llvm.version
+    ))?;
+    if identical == 0 {
+        bail!("nothing was compared");
+    }
+    Ok(if differs { Status::Findings } else { Status::Clean })
+}
+
+struct Check<'a> {
+    llvm: &'a Llvm,
+    plugin: &'a Path,
+    library: &'a Path,
+}
+
+impl Check<'_> {
+    fn line(&self, own: &OwnLine) -> Result<Verdict> {
+        let stdin = own.line.stdin_for(&own.test).map_or(Stdin::Null, Stdin::File);
+        let task = Task::new(&self.llvm.opt).args(own.line.args_for(&own.test)).stdin(stdin);
+        let task = task.env_remove("METALOC_OUT").env_remove("METALOC_SWAP");
+        let with_stderr = own.line.shows_stderr;
+        let plain = |folder: &Path, before: usize| {
+            let task = task.clone().cwd(folder).timeout(PATIENCE);
+            let task = match before {
+                0 => task,
+                _ => task.env("GLIBC_TUNABLES", format!("glibc.malloc.tcache_count={before}")),
+            };
+            Ok(Shown::of(task.run()?, with_stderr))
+        };
+        let swapped = |folder: &Path| {
+            let task = task.clone().arg(format!("-load-pass-plugin={}", self.plugin.display()));
+            let task = task.cwd(folder).timeout(PATIENCE).env_remove("METALOC");
+            let task = task.env("METALOC_OUT", folder.join("report.json")).env("METALOC_SWAP", self.library);
+            Ok(Shown::of(task.run()?, with_stderr))
+        };
+        compare(Baseline::Succeeding, plain, swapped)
+    }
+}
+
+fn files(args: &SelftestSwap, llvm: &Llvm, lines: &Lines<'_>) -> Result<Vec<PathBuf>> {
+    if args.all {
+        let wanted = |path: &PathBuf| {
+            let folder =
+                path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+            let transforms = path.components().any(|part| part.as_os_str() == "Transforms");
+            transforms && args.folder.as_ref().is_none_or(|wanted| folder.as_ref() == Some(wanted))
+        };
+        return Ok(lines.files()?.into_iter().filter(wanted).collect());
+    }
+    let mut stems: Vec<String> = args.files.clone();
+    for pass in pass::resolve_all(llvm, &args.passes)? {
+        match pass_names::all().find(|row| row.name == pass.name) {
+            Some(row) => stems.push(row.source.to_owned()),
+            None => bail!("the source file of {} is not known", pass.name),
+        }
+    }
+    stems.dedup();
+    let mut files = Vec::new();
+    for stem in stems {
+        match lines.file(&stem)? {
+            Some(file) => files.push(file),
+            None => bail!("{stem}.cpp is not in the source of LLVM {}", llvm.version),
+        }
+    }
+    Ok(files)
+}
+
+/// The RUN lines that say something about a file.
+fn lines_for<'a>(tests: &'a [OwnLine], stem: &str, sample: Option<usize>) -> Vec<&'a OwnLine> {
+    let passes: BTreeSet<&str> =
+        pass_names::all().filter(|row| row.source == stem).map(|row| row.name).collect();
+    let fits =
+        |line: &&OwnLine| passes.is_empty() || line.passes.iter().any(|pass| passes.contains(pass.as_str()));
+    let lines: Vec<_> = tests.iter().filter(fits).collect();
+    let count = sample.unwrap_or(lines.len());
+    llvm_tests::sample(lines, |line| &line.name, SEED, count)
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,137 @@
+//! Recompiled passes: a file of our own in the place of one of LLVM's, whose lines and variables are known.
+
+use std::path::{Path, PathBuf};
+
+use metaloc_report::{Document, Error};
+
+use crate::stand_in::{Ran, StandIn, metaloc, ran};
+
+/// A `tailcallelim` that puts copies of the first addition in front of every other return, as many as an option
+/// of LLVM says: the locations of the copies are wrong. The option's name is one that LLVM has registered.
+const PASS: &str = r#"#include "llvm/Transforms/Scalar/TailRecursionElimination.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/Support/CommandLine.h"
+using namespace llvm;
+static cl::opt<unsigned> Copies("licm-max-num-uses-traversed", cl::init(8));
+namespace {
+struct Candidate { Instruction *Add; };
+void copy(Candidate &Cand, ReturnInst *Before) {
+  Instruction *Made =
+      Cand.Add->clone();
+  Made->insertBefore(Before);
+}
+} // namespace
+PreservedAnalyses TailCallElimPass::run(Function &F, FunctionAnalysisManager &) {
+  Candidate Cand{nullptr};
+  for (BasicBlock &BB : F)
+    for (Instruction &I : BB)
+      if (!Cand.Add && I.getOpcode() == Instruction::Add)
+        Cand.Add = &I;
+  for (BasicBlock &BB : F)
+    if (auto *R = dyn_cast<ReturnInst>(BB.getTerminator()))
+      if (Cand.Add && Cand.Add->getParent() != &BB)
+        for (unsigned N = 0; N != Copies; ++N)
+          copy(Cand, R);
+  return PreservedAnalyses::none();
+}
+"#;
+
+const INPUT: &str = "define i32 @f(i32 %a) {
+entry:
+  %c = icmp eq i32 %a, 0
+  br i1 %c, label %yes, label %no
+yes:
+  %s = add i32 %a, 1
+  ret i32 %s
+no:
+  ret i32 %a
+}
+";
+
+fn checkout(folder: &Path, file: &str, text: &str) -> PathBuf {
+    let scalar = folder.join("llvm/lib/Transforms/Scalar");
+    std::fs::create_dir_all(&scalar).unwrap();
+    std::fs::write(scalar.join(file), text).unwrap();
+    folder.to_owned()
+}
+
+fn report(major: u32, source: &Path, input: &str) -> Ran {
+    let path = source.join("input.ll");
+    std::fs::write(&path, input).unwrap();
+    let task = metaloc().args(["report", "tailcallelim", "--format", "json", "--llvm", &major.to_string()]);
+    ran(task.arg("--llvm-source").arg(source).arg("--input").arg(path))
+}
+
+fn only_error(ran: &Ran) -> Error {
+    let document = Document::from_json(&ran.stdout).unwrap_or_else(|error| panic!("{error}\n{}", ran.stderr));
+    let [error] = &document.errors[..] else { panic!("{:?}", document.errors) };
+    error.clone()
+}
+
+#[test]
+fn the_recompiled_pass_runs_and_its_lines_and_variables_are_said() {
+    for major in [14, 15, 16, 19] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = checkout(folder.path(), "TailRecursionElimination.cpp", PASS);
+        let error = only_error(&report(major, &source, INPUT).with_status(1));
+        let site = &error.site;
+        assert_eq!(site.file.as_deref(), Some("TailRecursionElimination.cpp"));
+        assert_eq!((site.line, site.column, site.function.as_deref()), (Some(10), Some(3), Some("copy")));
+        assert_eq!(error.destination.variable.as_deref(), Some("Made"));
+        assert_eq!(error.sources[0].variable.as_deref(), Some("Cand.Add"));
+        assert_eq!(error.skeleton.as_deref(), Some("Line 13 Drop(Made)"), "LLVM {major}");
+        assert_eq!(error.trace, None);
+        assert_eq!(error.occurrences, 8, "the option has its default");
+    }
+}
+
+#[test]
+fn an_option_of_the_recompiled_file_has_the_value_of_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = checkout(folder.path(), "TailRecursionElimination.cpp", PASS);
+    for (args, copies) in [("-licm-max-num-uses-traversed=3", 3), ("--licm-max-num-uses-traversed 2", 2)] {
+        let input = format!("; metaloc: args={args}\n{INPUT}");
+        assert_eq!(only_error(&report(16, &source, &input).with_status(1)).occurrences, copies, "{args}");
+    }
+}
+
+#[test]
+fn a_file_that_does_not_compile_is_named_and_the_report_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "#include \"no/such/header.h\"\n";
+    let source = checkout(folder.path(), "TailRecursionElimination.cpp", text);
+    let ran = report(16, &source, INPUT).with_status(0);
+    assert!(
+        ran.stderr
+            .contains("no lines for tailcallelim: TailRecursionElimination.cpp does not compile alone: ")
+    );
+    assert!(Document::from_json(&ran.stdout).unwrap().errors.is_empty(), "LLVM's own pass makes no copies");
+}
+
+#[test]
+fn a_file_that_needs_what_llvm_hides_is_not_swapped_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{PASS}\nnamespace llvm {{ int hidden(); int f() {{ return hidden(); }} }}\n");
+    let source = checkout(folder.path(), "TailRecursionElimination.cpp", &text);
+    let ran = report(16, &source, INPUT).with_status(0);
+    assert!(ran.stderr.contains("cannot be swapped: undefined symbol: _ZN4llvm6hiddenEv"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_file_that_the_source_has_not_is_said_and_a_folder_without_source_is_refused() {
+    let here = StandIn::new();
+    let input = here.input("a.ll", "");
+    let (input, source) = (input.to_str().unwrap(), here.path("source"));
+    let args = ["tailcallelim", "--input", input, "--llvm-source", source.to_str().unwrap()];
+    let ran = here.run("report", &args).with_status(2);
+    assert!(ran.stderr.contains("cannot read "), "{}", ran.stderr);
+    std::fs::create_dir_all(source.join("llvm/lib")).unwrap();
+    let ran = here.run("report", &args).with_status(2);
+    assert!(ran.stderr.contains("is no source of LLVM: it has no llvm/lib/Transforms"), "{}", ran.stderr);
+    checkout(&source, "Other.cpp", "");
+    let ran = here.run("report", &args).with_status(0);
+    let expected =
+        "no lines for tailcallelim: TailRecursionElimination.cpp is not in the source of LLVM 19.1.7";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}

@@ -1,0 +1,95 @@
+//! A pass's own regression tests: the plain RUN lines of LLVM's tests that run it.
+
+use std::path::PathBuf;
+
+use crate::Result;
+use crate::llvm_tests::LlvmTest;
+use crate::pass_names::{Manager, PassNames};
+use crate::run_line::OptLine;
+
+/// A RUN line in the words of the new pass manager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnLine {
+    /// `TailCallElim/basic.ll:1`.
+    pub name: String,
+    /// The test file.
+    pub test: PathBuf,
+    /// The command.
+    pub line: OptLine,
+    /// The passes and adaptors that it names, in order, without parameters.
+    pub passes: Vec<String>,
+}
+
+/// All lines that the new pass manager can run; what names passes of the legacy manager only is left out.
+pub fn lines(tests: &[LlvmTest], names: &PassNames) -> Result<Vec<OwnLine>> {
+    let mut lines = Vec::new();
+    for test in tests {
+        for (run, class) in test.lines()? {
+            let Ok(line) = class else { continue };
+            let line = match names.manager(line.raw_args()) {
+                Manager::New => line,
+                Manager::Translated(args) => line.with_args(args),
+                Manager::Legacy(_) => continue,
+            };
+            let passes: Vec<String> = line.raw_args().iter().flat_map(|arg| passes_in(arg)).collect();
+            let name = format!("{}:{}", test.name, run.line);
+            lines.push(OwnLine { name, test: test.path.clone(), line, passes });
+        }
+    }
+    Ok(lines)
+}
+
+/// The names in a `-passes=` argument: `loop-mssa` and `licm` of `-passes='loop-mssa(licm<no-x>)'`.
+fn passes_in(arg: &str) -> Vec<String> {
+    let name = arg.trim_start_matches('-');
+    let Some(pipeline) = name.strip_prefix("passes=").or_else(|| name.strip_prefix("p=")) else {
+        return Vec::new();
+    };
+    // Parameters are not passes, even if one is called like that.
+    let mut depth = 0usize;
+    let mut outside = String::new();
+    for c in pipeline.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            c if depth == 0 => outside.push(c),
+            _ => {}
+        }
+    }
+    outside.split([',', '(', ')']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn names_are_told_from_parameters() {
+        assert_eq!(passes_in("-passes=loop-mssa(licm<gvn;no-x<a,b>>),gvn"), ["loop-mssa", "licm", "gvn"]);
+        assert_eq!(passes_in("--passes=adce"), ["adce"]);
+        assert_eq!(passes_in("-p=adce"), ["adce"]);
+        assert!(passes_in("-S").is_empty());
+        assert!(passes_in("-passes=").is_empty());
+    }
+
+    #[test]
+    fn lines_of_both_managers_are_found_and_others_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ll");
+        let text = "; RUN: opt -passes='function(gvn,adce)' -S %s\n; RUN: opt -adce -S < %s\n; RUN: opt -old %s\n; RUN: llc %s\n";
+        fs::write(&path, text).unwrap();
+        let tests = [LlvmTest { path, name: "X/a.ll".into() }];
+        let names = PassNames::parse(
+            "Function passes:\n  adce\n  gvn\n",
+            "  Optimizations available\n      --adce  - x\n      --old  - y\n",
+        );
+        let found: Vec<_> =
+            lines(&tests, &names).unwrap().into_iter().map(|line| (line.name, line.passes)).collect();
+        let expected = |name: &str, passes: &[&str]| {
+            (name.to_owned(), passes.iter().map(|pass| (*pass).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(found[0], expected("X/a.ll:1", &["function", "gvn", "adce"]));
+        assert_eq!(found[1].1, ["adce"]);
+    }
+}

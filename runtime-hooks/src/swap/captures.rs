@@ -1,0 +1,402 @@
+//! What the variables of a swapped pass hold when an event happens: that is how an instruction gets the name
+//! that the pass has for it.
+//!
+//! The code map says where each variable is kept. Its value is read at the event and compared with the
+//! addresses of instructions. One that still holds the address of an instruction that is gone counts as well, as
+//! long as no other one has come to live there. The very instruction that is being made cannot be held by a
+//! variable yet: its address in one is that of the instruction that was there before.
+
+use std::ffi::c_void;
+
+use metaloc_record::{InstId, StackId};
+use metaloc_report::Trace;
+
+use super::Module;
+use crate::ffi::Ptr;
+use crate::identity::Identities;
+use crate::pointer_map::PointerMap;
+use crate::unwind::Frame;
+
+/// The swapped files, and what was seen in the pass run that is under way.
+pub struct Captures {
+    modules: Vec<Module>,
+    seen: Vec<Capture>,
+    /// Where instructions were that are gone.
+    gone: PointerMap<usize>,
+    /// Where in an instruction its list node lies.
+    node_offset: usize,
+}
+
+/// A function of a swapped file that is being run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Activation {
+    module: usize,
+    function: usize,
+    frame: usize,
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    inst: InstId,
+    /// What takes over its uses.
+    other: Option<InstId>,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// It is being made.
+    Made,
+    /// It is put somewhere.
+    Placed,
+    /// Another one takes over its uses.
+    Replaced,
+    /// Its location is set.
+    Located,
+}
+
+impl About {
+    pub fn made(inst: InstId) -> About {
+        About { inst, other: None, what: What::Made }
+    }
+
+    pub fn placed(inst: InstId) -> About {
+        About { inst, other: None, what: What::Placed }
+    }
+
+    pub fn replaced(inst: InstId, other: Option<InstId>) -> About {
+        About { inst, other, what: What::Replaced }
+    }
+
+    pub fn located(inst: InstId) -> About {
+        About { inst, other: None, what: What::Located }
+    }
+}
+
+/// What a report asks about an error.
+pub struct Question<'a> {
+    /// The stack of its site.
+    pub stack: StackId,
+    /// The instruction that has the wrong location.
+    pub destination: InstId,
+    /// For each source the instructions that stand for it, best first.
+    pub sources: &'a [Vec<InstId>],
+    /// The location was given to the destination by a call, which is what is wrong.
+    pub is_update: bool,
+    /// Nothing but the making of an instruction lies between the site and the event.
+    pub direct: bool,
+}
+
+/// One event.
+struct Capture {
+    stack: StackId,
+    about: About,
+    activation: Activation,
+    /// Return address, relative to the library.
+    pc: u64,
+    values: Vec<Value>,
+}
+
+/// What a variable held.
+#[derive(Clone, Copy)]
+struct Value {
+    variable: u32,
+    address: usize,
+    inst: Option<InstId>,
+}
+
+impl Captures {
+    pub(super) fn new(modules: Vec<Module>) -> Self {
+        // SAFETY: a constant of the headers that the shim was compiled with.
+        let node_offset = unsafe { crate::ffi::metaloc_node_offset() };
+        Captures { modules, seen: Vec::new(), gone: PointerMap::default(), node_offset }
+    }
+
+    /// An event with this stack.
+    pub fn note(&mut self, stack: StackId, frames: &[Frame], about: About, identities: &Identities) {
+        let Some((frame, activation)) = self.site_frame(frames) else { return };
+        let pc = (frame.pc - self.modules[activation.module].base) as u64;
+        let values = self.values(activation, pc, identities);
+        self.seen.push(Capture { stack, about, activation, pc, values });
+    }
+
+    /// An instruction is about to go.
+    pub fn note_erased(&mut self, inst: InstId, address: Ptr) {
+        self.gone.insert(inst.index(), address as usize);
+    }
+
+    /// The run is judged.
+    pub fn clear(&mut self) {
+        self.seen.clear();
+        self.gone.clear();
+    }
+
+    /// The return address in the pass's own code that is nearest to the event, with its place in the stack. The
+    /// file that comes first is the pass's: a helper's statement is the site only if no other is known.
+    pub fn site(&self, stack: &[usize]) -> Option<(usize, usize)> {
+        self.modules.iter().find_map(|module| {
+            let place = stack.iter().position(|&pc| module.function_at(pc).is_some())?;
+            Some((place, stack[place]))
+        })
+    }
+
+    /// Is this address in a swapped library, in a function of a header?
+    pub fn is_in_header(&self, pc: usize) -> bool {
+        // Libraries are a few megabytes; nothing else is mapped between the parts of one.
+        self.modules.iter().any(|module| {
+            let end = module.map.functions.last().map_or(0, |f| f.high) as usize;
+            pc.checked_sub(module.base).is_some_and(|at| at < end.max(1 << 20))
+                && module.function_at(pc).is_none()
+        })
+    }
+
+    /// What a report needs to find lines and variables, with the address of the site.
+    pub fn trace(&self, asked: &Question<'_>, identities: &Identities) -> Option<(usize, Trace)> {
+        let &Question { stack, destination, .. } = asked;
+        let is_update = |c: &Capture| c.about.what == What::Located && c.about.inst == destination;
+        let is_site = |c: &Capture, exact: bool| c.stack == stack && (!exact || c.about.inst == destination);
+        let at_site = |exact| self.seen.iter().rposition(|c| is_site(c, exact));
+        let at_update = || self.seen.iter().rposition(is_update).filter(|_| asked.is_update);
+        let place = at_update().or_else(|| at_site(true)).or_else(|| at_site(false))?;
+        let site = &self.seen[place];
+        let here = |capture: &&Capture| capture.activation == site.activation;
+        let later = || self.seen[place + 1..].iter().filter(here);
+        let earlier = || self.seen[..place].iter().rev().filter(here);
+        let is_about = |c: &&Capture| c.about.inst == destination || c.about.other == Some(destination);
+        let update = later().rfind(is_about).unwrap_or(site);
+        // A name is of use where the update belongs, so what holds there counts most.
+        let named = |inst: InstId| {
+            let holders = |c: &Capture| self.holders(c, inst, identities);
+            let at_update = holders(update);
+            if !at_update.is_empty() {
+                return at_update;
+            }
+            let captures = std::iter::once(site).chain(later()).chain(earlier());
+            let first = captures.map(|c| (c, holders(c))).find(|(_, held)| !held.is_empty());
+            let Some((capture, mut held)) = first else { return Vec::new() };
+            // One that was set to another instruction since is no name any more.
+            held.retain(|&variable| match (update.address_in(variable), capture.address_in(variable)) {
+                (Some(now), Some(then)) => now == then,
+                _ => true,
+            });
+            held
+        };
+        let any = |stand_ins: &Vec<InstId>| {
+            stand_ins.iter().map(|&inst| named(inst)).find(|held| !held.is_empty()).unwrap_or_default()
+        };
+        let at_first = |stand_ins: &Vec<InstId>| {
+            stand_ins.iter().flat_map(|&inst| self.holders(site, inst, identities)).collect()
+        };
+        let module = &self.modules[site.activation.module];
+        let trace = Trace {
+            module: module.path.clone(),
+            pc: site.pc,
+            update_pc: update.pc,
+            direct: asked.direct,
+            destination: names_of(destination, site, later()),
+            sources: asked.sources.iter().map(any).collect(),
+            sources_at_site: asked.sources.iter().map(at_first).collect(),
+        };
+        Some((module.base + site.pc as usize, trace))
+    }
+
+    /// The variables that held an instruction at an event.
+    fn holders(&self, capture: &Capture, inst: InstId, identities: &Identities) -> Vec<u32> {
+        let gone = self.gone.get(&inst.index()).copied();
+        let address = gone.unwrap_or_else(|| identities.known(inst).address as usize);
+        let holds = |value: &&Value| {
+            let being_made = capture.about.what == What::Made && value.inst == Some(capture.about.inst);
+            match value.inst {
+                Some(_) if being_made => gone.is_some() && value.address == address,
+                Some(held) => held == inst,
+                None => gone.is_some() && value.address == address,
+            }
+        };
+        capture.values.iter().filter(holds).map(|value| value.variable).collect()
+    }
+
+    fn site_frame(&self, frames: &[Frame]) -> Option<(Frame, Activation)> {
+        self.modules.iter().enumerate().find_map(|(module, described)| {
+            frames.iter().find_map(|frame| {
+                let function = described.function_at(frame.pc)?;
+                Some((*frame, Activation { module, function, frame: frame.bp }))
+            })
+        })
+    }
+
+    fn values(&self, activation: Activation, pc: u64, identities: &Identities) -> Vec<Value> {
+        let function = &self.modules[activation.module].map.functions[activation.function];
+        let line = function.row_at(pc - 1).map_or(u32::MAX, |row| row.line);
+        let mut values = Vec::new();
+        for (number, variable) in (0..).zip(&function.variables) {
+            // What is declared further down has no value yet, or one that an earlier time left.
+            if !variable.is_in_scope(pc - 1) || variable.line > line {
+                continue;
+            }
+            let Some(word) = follow(activation.frame, &variable.steps) else { continue };
+            let address = if variable.is_node { word.wrapping_sub(self.node_offset) } else { word };
+            if word != 0 {
+                let inst = identities.get(address as *const c_void);
+                values.push(Value { variable: number, address, inst });
+            }
+        }
+        values
+    }
+}
+
+impl Capture {
+    fn address_in(&self, variable: u32) -> Option<usize> {
+        self.values.iter().find(|value| value.variable == variable).map(|value| value.address)
+    }
+}
+
+impl Module {
+    fn function_at(&self, pc: usize) -> Option<usize> {
+        // The call itself: one that does not return may be the last instruction of its function.
+        let address = pc.checked_sub(self.base)?.checked_sub(1)?;
+        Some(self.map.function_at(address as u64)?.0)
+    }
+}
+
+/// The variables that hold a destination from its site on.
+fn names_of<'a>(
+    destination: InstId,
+    site: &'a Capture,
+    later: impl Iterator<Item = &'a Capture>,
+) -> Vec<u32> {
+    let held = |c: &'a Capture| c.values.iter().filter(|v| v.inst == Some(destination)).map(|v| v.variable);
+    // An instruction that is being made has no name; what has its address has it from the one before.
+    let stale: Vec<u32> = if site.about.what == What::Made { held(site).collect() } else { Vec::new() };
+    let mut names: Vec<u32> = Vec::new();
+    for variable in std::iter::once(site).chain(later).flat_map(held) {
+        if !stale.contains(&variable) && !names.contains(&variable) {
+            names.push(variable);
+        }
+    }
+    names
+}
+
+fn follow(frame: usize, steps: &[i64]) -> Option<usize> {
+    let mut word = frame;
+    for &step in steps {
+        word = read_word(word.wrapping_add_signed(step as isize))?;
+    }
+    Some(word)
+}
+
+/// A word of this process, or nothing where there is none: a variable that was not set yet may hold anything.
+fn read_word(address: usize) -> Option<usize> {
+    let mut word = 0usize;
+    let size = size_of::<usize>();
+    let local = libc::iovec { iov_base: std::ptr::from_mut(&mut word).cast(), iov_len: size };
+    let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: size };
+    // SAFETY: the kernel checks the address, and writes to `word` only.
+    let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+    (read == size as isize).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_followed_and_bad_addresses_give_nothing() {
+        let last = 7usize;
+        let object = [0usize, std::ptr::from_ref(&last) as usize];
+        let frame = [std::ptr::from_ref(&object) as usize, 8];
+        let base = std::ptr::from_ref(&frame) as usize + 16;
+        assert_eq!(follow(base, &[-8]), Some(8));
+        assert_eq!(follow(base, &[-16, 8, 0]), Some(7));
+        assert_eq!(follow(base, &[-8, 0]), None);
+    }
+
+    const OLD: InstId = InstId(0);
+    const NEW: InstId = InstId(1);
+    const OTHER: InstId = InstId(2);
+
+    /// Two instructions of P, and one that is made at the address of the first if that is `gone`.
+    fn captures(gone: bool, seen: Vec<Capture>) -> (Captures, Identities) {
+        let mut identities = Identities::new();
+        let at = |address: usize| address as *const c_void;
+        identities.create(at(0x100), 1, None);
+        identities.create(at(if gone { 0x100 } else { 0x200 }), 1, None);
+        identities.create(at(0x300), 1, None);
+        let module = Module { path: "x.so".to_owned(), base: 0x7000, map: Default::default() };
+        let mut captures = Captures::new(vec![module]);
+        captures.seen = seen;
+        if gone {
+            captures.note_erased(OLD, at(0x100));
+        }
+        (captures, identities)
+    }
+
+    fn capture(stack: u32, about: About, pc: u64, values: &[(u32, usize, Option<InstId>)]) -> Capture {
+        let value = |&(variable, address, inst): &_| Value { variable, address, inst };
+        let activation = Activation { module: 0, function: 0, frame: 0x10 };
+        Capture { stack: StackId(stack), about, activation, pc, values: values.iter().map(value).collect() }
+    }
+
+    fn trace(gone: bool, seen: Vec<Capture>) -> Trace {
+        let (captures, identities) = captures(gone, seen);
+        let sources = [vec![OLD]];
+        let stack = StackId(1);
+        let question =
+            Question { stack, destination: NEW, sources: &sources, is_update: false, direct: true };
+        let (pc, trace) = captures.trace(&question, &identities).unwrap();
+        assert_eq!(pc, 0x7000 + trace.pc as usize);
+        trace
+    }
+
+    #[test]
+    fn a_variable_is_named_by_what_it_holds() {
+        let trace = trace(
+            false,
+            vec![
+                capture(1, About::made(NEW), 0x10, &[(0, 0x100, Some(OLD)), (1, 0x300, Some(OTHER))]),
+                capture(2, About::placed(NEW), 0x20, &[(0, 0x100, Some(OLD)), (2, 0x200, Some(NEW))]),
+                capture(3, About::placed(OTHER), 0x30, &[]),
+            ],
+        );
+        assert_eq!((trace.pc, trace.update_pc), (0x10, 0x20));
+        assert_eq!((trace.destination, trace.sources), (vec![2], vec![vec![0]]));
+    }
+
+    #[test]
+    fn a_variable_that_was_set_to_something_else_since_is_no_name_any_more() {
+        let trace = trace(
+            false,
+            vec![
+                capture(1, About::made(NEW), 0x10, &[(0, 0x100, Some(OLD))]),
+                capture(
+                    2,
+                    About::replaced(OLD, Some(NEW)),
+                    0x20,
+                    &[(0, 0x200, Some(NEW)), (1, 0x100, Some(OLD))],
+                ),
+            ],
+        );
+        assert_eq!((trace.destination, trace.sources), (vec![0], vec![vec![1]]));
+        assert_eq!(trace.sources_at_site, [vec![0]]);
+        let lost = self::trace(
+            false,
+            vec![
+                capture(1, About::made(NEW), 0x10, &[(0, 0x100, Some(OLD))]),
+                capture(2, About::placed(NEW), 0x20, &[(0, 0x300, Some(OTHER))]),
+            ],
+        );
+        assert_eq!(lost.sources, [Vec::<u32>::new()]);
+    }
+
+    #[test]
+    fn an_address_that_is_used_again_means_the_one_that_is_gone() {
+        let trace = trace(
+            true,
+            vec![
+                capture(1, About::made(NEW), 0x10, &[(0, 0x100, Some(NEW))]),
+                capture(2, About::placed(NEW), 0x10, &[(0, 0x100, Some(NEW))]),
+            ],
+        );
+        assert_eq!((trace.destination, trace.sources), (vec![], vec![vec![0]]));
+    }
+}

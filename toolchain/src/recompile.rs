@@ -1,0 +1,232 @@
+//! One source file of LLVM, compiled anew as a library to be swapped into a stock `opt`.
+//!
+//! Compiled with the `clang` of that LLVM against its installed headers, without optimisation and with debug
+//! information. The result is kept under a hash of everything that goes into it, and so is the reason if a file
+//! cannot be used: nothing is compiled twice to fail twice.
+//!
+//! References to a symbol that both the library and LLVM define go to the library's own, as if it were a program
+//! of its own, with two exceptions: the keys of analyses and the ids of types are told apart by their addresses
+//! all over LLVM, so there LLVM's own are meant.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use crate::llvm::Llvm;
+use crate::plugin::last_lines;
+use crate::process::Task;
+use crate::{Error, Notice, Result, atomic, cache};
+
+/// Raised when what is made of a file changes for another reason than the file or the flags.
+const RECIPE: u32 = 2;
+
+/// What LLVM compares by address.
+const SHARED: &str = "{ _ZN*3KeyE; _ZN*6SetKeyE; _ZN4llvm3Any6TypeId*; };\n";
+
+const REFUSED: &str = "refused";
+
+/// A file that can be swapped, or the reason why not.
+pub type Swappable = std::result::Result<PathBuf, Refusal>;
+
+/// Why a source file cannot be swapped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It does not compile by itself: it needs a header that is not installed, or is made during the build.
+    #[error("{file} does not compile alone: {said}")]
+    Compile {
+        /// Name of the file.
+        file: String,
+        /// The first error.
+        said: String,
+    },
+    /// It compiles, but cannot be put into the process.
+    #[error("{file} cannot be swapped: {reason}")]
+    Load {
+        /// Name of the file.
+        file: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// The library made from `file`, from the cache if it is there.
+///
+/// `finish` gets a new library in a temporary folder, may put files beside it that begin with its name, and says
+/// why it cannot be used if that is so.
+pub fn library(
+    llvm: &Llvm,
+    file: &Path,
+    finish: impl FnOnce(&Path) -> Result<Option<String>>,
+    notice: Notice<'_>,
+) -> Result<Swappable> {
+    library_in(&cache::folder()?.join("recompiled"), llvm, file, finish, notice)
+}
+
+fn library_in(
+    cache: &Path,
+    llvm: &Llvm,
+    file: &Path,
+    finish: impl FnOnce(&Path) -> Result<Option<String>>,
+    notice: Notice<'_>,
+) -> Result<Swappable> {
+    let flags = flags(llvm)?;
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let place = cache.join(&llvm.version).join(key(llvm, file, &flags)?);
+    let library = place.join(format!("{name}.so"));
+    if !place.is_dir() {
+        let parent = place.parent().unwrap_or(Path::new("."));
+        atomic::create_folder(parent)?;
+        let _lock = cache::Lock::take(&parent.join(format!("{name}.lock")))?;
+        if !place.is_dir() {
+            notice(&format!("compiling {name}.cpp of LLVM {} (once)", llvm.version));
+            let fill = |folder: &Path| match compile(llvm, file, &flags, folder, &name)? {
+                Some(said) => atomic::write(&folder.join(REFUSED), format!("compile\n{said}").as_bytes()),
+                None => match finish(&folder.join(format!("{name}.so")))? {
+                    Some(reason) => {
+                        atomic::write(&folder.join(REFUSED), format!("load\n{reason}").as_bytes())
+                    }
+                    None => Ok(()),
+                },
+            };
+            atomic::fill_folder(&place, fill)?;
+        }
+    }
+    let file = format!("{name}.cpp");
+    Ok(match fs::read_to_string(place.join(REFUSED)) {
+        Err(_) => Ok(library),
+        Ok(text) => Err(match text.split_once('\n') {
+            Some(("compile", said)) => Refusal::Compile { file, said: said.to_owned() },
+            Some((_, reason)) => Refusal::Load { file, reason: reason.to_owned() },
+            None => Refusal::Load { file, reason: text },
+        }),
+    })
+}
+
+/// As LLVM itself was compiled, as far as `llvm-config` tells.
+fn flags(llvm: &Llvm) -> Result<Vec<String>> {
+    let outcome = Task::new(&llvm.llvm_config).args(["--cxxflags"]).run()?;
+    let said = outcome.stdout_text();
+    let keeps = |flag: &&str| {
+        ["-I", "-std=", "-D", "-fno-"].iter().any(|prefix| flag.starts_with(prefix)) && *flag != "-DNDEBUG"
+    };
+    let mut flags: Vec<String> = said.split_whitespace().filter(keeps).map(str::to_owned).collect();
+    flags.extend(["-DNDEBUG", "-fPIC", "-g", "-O0", "-w", "-shared"].map(str::to_owned));
+    Ok(flags)
+}
+
+/// Private headers lie beside the file; they count as the file does.
+fn key(llvm: &Llvm, file: &Path, flags: &[String]) -> Result<String> {
+    let read = |path: &Path| fs::read(path).map_err(|reason| Error::Read { path: path.to_owned(), reason });
+    let mut hasher = DefaultHasher::new();
+    (RECIPE, SHARED, flags, file, &llvm.version, &llvm.build_id, &llvm.clang).hash(&mut hasher);
+    read(file)?.hash(&mut hasher);
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let entries = fs::read_dir(folder).map_err(|reason| Error::Read { path: folder.to_owned(), reason })?;
+    let mut headers: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    headers.retain(|path| path.extension().is_some_and(|extension| extension == "h"));
+    headers.sort();
+    for header in headers {
+        read(&header)?.hash(&mut hasher);
+    }
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(format!("{name}-{:016x}", hasher.finish()))
+}
+
+/// What the compiler complains about, if it does.
+fn compile(llvm: &Llvm, file: &Path, flags: &[String], folder: &Path, name: &str) -> Result<Option<String>> {
+    let shared = folder.join("shared-symbols");
+    atomic::write(&shared, SHARED.as_bytes())?;
+    let outcome = Task::new(llvm.clang()?)
+        .arg("--driver-mode=g++")
+        .args(flags)
+        .arg(format!("-Wl,--dynamic-list={}", shared.display()))
+        .arg(file)
+        .arg("-o")
+        .arg(folder.join(format!("{name}.so")))
+        .run()?;
+    if outcome.exit.success() {
+        return Ok(None);
+    }
+    let text = outcome.stderr_text();
+    let error = text.lines().find(|line| line.contains("error:")).map(str::to_owned);
+    Ok(Some(error.unwrap_or_else(|| format!("{}: {}", outcome.exit, last_lines(&text, 1)))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llvm::Which;
+
+    fn llvm() -> Llvm {
+        Llvm::find(&Which::Number(crate::llvm::DEFAULT), None).unwrap()
+    }
+
+    fn never(_: &Path) -> Result<Option<String>> {
+        panic!("what does not compile is not finished")
+    }
+
+    #[test]
+    fn a_change_of_the_file_or_of_a_header_moves_the_library() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("A.cpp");
+        let llvm = Llvm {
+            major: 16,
+            version: "16.0.6".into(),
+            opt: "/opt".into(),
+            clang: None,
+            llvm_config: "/llvm-config".into(),
+            bindir: "/".into(),
+            build_id: "1".into(),
+        };
+        let mut seen = Vec::new();
+        let mut look = |llvm: &Llvm, flags: &[String]| seen.push(key(llvm, &file, flags).unwrap());
+        fs::write(&file, "int x;").unwrap();
+        look(&llvm, &[]);
+        fs::write(&file, "int y;").unwrap();
+        look(&llvm, &[]);
+        fs::write(folder.path().join("A.h"), "").unwrap();
+        look(&llvm, &[]);
+        look(&llvm, &["-g".to_owned()]);
+        look(&Llvm { build_id: "2".into(), ..llvm.clone() }, &[]);
+        fs::write(folder.path().join("A.txt"), "no header").unwrap();
+        assert_eq!(key(&llvm, &file, &[]).unwrap(), seen[2]);
+        let count = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), count);
+    }
+
+    #[test]
+    fn what_does_not_compile_is_said_and_not_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("Broken.cpp");
+        fs::write(&file, "#include \"no/such/header.h\"\n").unwrap();
+        let llvm = llvm();
+        let said = |result: Result<Swappable>| result.unwrap().unwrap_err().to_string();
+        let first = said(library_in(folder.path(), &llvm, &file, never, &|_| {}));
+        assert!(
+            first.starts_with("Broken.cpp does not compile alone: ") && first.contains("no/such/header.h")
+        );
+        let again = library_in(folder.path(), &llvm, &file, never, &|text| panic!("{text}"));
+        assert_eq!(said(again), first);
+    }
+
+    #[test]
+    fn keys_of_analyses_are_shared_and_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("Keys.cpp");
+        let text = "struct A { static int Key; static int Other; }; int A::Key, A::Other;\n\
+                    int *key() { return &A::Key; } int *other() { return &A::Other; }\n";
+        fs::write(&file, text).unwrap();
+        let llvm = llvm();
+        let finish = |library: &Path| {
+            let said = Task::new(llvm.tool("llvm-readobj")).args(["--dyn-relocations"]).arg(library).run()?;
+            let said = said.stdout_text();
+            assert!(said.contains("_ZN1A3KeyE") && !said.contains("_ZN1A5OtherE"), "{said}");
+            Ok(Some("seen".to_owned()))
+        };
+        let refusal = library_in(folder.path(), &llvm, &file, finish, &|_| {}).unwrap().unwrap_err();
+        assert_eq!(refusal.to_string(), "Keys.cpp cannot be swapped: seen");
+    }
+}
