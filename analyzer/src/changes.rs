@@ -9,6 +9,8 @@ use std::sync::Arc;
 use metaloc_record::{Block, BlockId, EventKind, Inst, InstId, LocId, Opcode, PassRun, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::inst_map::InstMap;
+
 /// Up to here a block is searched; a longer one gets a table, since a run may change thousands of
 /// instructions in one block.
 const SMALL_BLOCK: usize = 16;
@@ -22,6 +24,13 @@ pub struct At {
     pub position: u32,
 }
 
+impl Default for At {
+    /// Nowhere.
+    fn default() -> Self {
+        At { block: BlockId::NOWHERE, position: 0 }
+    }
+}
+
 /// The blocks that differ between P and P', and an index of instructions.
 #[derive(Debug)]
 pub struct Changes<'a> {
@@ -29,8 +38,8 @@ pub struct Changes<'a> {
     after: &'a Snapshot,
     changed: Vec<BlockId>,
     rewired: Vec<BlockId>,
-    before_at: FxHashMap<InstId, At>,
-    after_at: FxHashMap<InstId, At>,
+    before_at: InstMap<At>,
+    after_at: InstMap<At>,
     loses_stores: OnceCell<bool>,
     had: RefCell<FxHashMap<BlockId, FxHashSet<LocId>>>,
 }
@@ -43,8 +52,8 @@ impl<'a> Changes<'a> {
             after: run.after,
             changed: Vec::new(),
             rewired: Vec::new(),
-            before_at: FxHashMap::default(),
-            after_at: FxHashMap::default(),
+            before_at: InstMap::default(),
+            after_at: InstMap::default(),
             loses_stores: OnceCell::new(),
             had: RefCell::default(),
         };
@@ -70,18 +79,18 @@ impl<'a> Changes<'a> {
 
     /// Where an instruction is in P. Only answers for those in blocks that changed or in events.
     pub fn before(&self, inst: InstId) -> Option<At> {
-        self.before_at.get(&inst).copied()
+        self.before_at.get(inst).copied()
     }
 
     /// Where an instruction is in P'. Only answers for those in blocks that changed or in events.
     pub fn after(&self, inst: InstId) -> Option<At> {
-        self.after_at.get(&inst).copied()
+        self.after_at.get(inst).copied()
     }
 
     /// True if an instruction of P is not in P' any more. One that is not indexed is in a block that did
     /// not change.
     pub fn is_gone(&self, inst: InstId) -> bool {
-        self.before_at.contains_key(&inst) && !self.after_at.contains_key(&inst)
+        self.before_at.contains(inst) && !self.after_at.contains(inst)
     }
 
     /// The instruction at a place of P that [`Changes::before`] gave.
@@ -117,7 +126,7 @@ impl<'a> Changes<'a> {
         match self.before(inst.id) {
             Some(at) => at.block == block && self.inst_before(at).loc == inst.loc,
             // Not indexed: the block, if it was there, is the same in P.
-            None => !self.after_at.contains_key(&inst.id) && self.before.has(block),
+            None => !self.after_at.contains(inst.id) && self.before.has(block),
         }
     }
 
@@ -125,7 +134,7 @@ impl<'a> Changes<'a> {
     pub fn loses_stores(&self) -> bool {
         *self.loses_stores.get_or_init(|| {
             let store = Opcode::from_name("store");
-            let mut gone = self.before_at.iter().filter(|(inst, _)| !self.after_at.contains_key(inst));
+            let mut gone = self.before_at.iter().filter(|(inst, _)| !self.after_at.contains(*inst));
             gone.any(|(_, at)| self.inst_before(*at).opcode == store)
         })
     }
@@ -151,15 +160,15 @@ impl<'a> Changes<'a> {
 
     fn find_mentioned(&mut self, run: &PassRun<'_>) {
         // What was made in the run is not in P; only the rest is worth a search.
-        let mut made: FxHashSet<InstId> = FxHashSet::default();
+        let mut made: InstMap<()> = InstMap::default();
         let mut wanted: FxHashMap<BlockId, FxHashSet<InstId>> = FxHashMap::default();
         for event in run.events {
             if let EventKind::Create { inst } | EventKind::Clone { new: inst, .. } = event.kind {
-                made.insert(inst);
+                made.insert(inst, ());
             }
             for inst in event.kind.insts().into_iter().flatten() {
-                if !self.before_at.contains_key(&inst)
-                    && !made.contains(&inst)
+                if !self.before_at.contains(inst)
+                    && !made.contains(inst)
                     && let Some(home) = run.homes.home(inst)
                 {
                     wanted.entry(home).or_default().insert(inst);
@@ -181,7 +190,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-fn index_block(block: &Block, into: &mut FxHashMap<InstId, At>) {
+fn index_block(block: &Block, into: &mut InstMap<At>) {
     for (position, inst) in block.insts.iter().enumerate() {
         into.insert(inst.id, At { block: block.id, position: position as u32 });
     }

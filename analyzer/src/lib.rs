@@ -3,7 +3,7 @@
 //! A pure function of [`metaloc_record`] types: no LLVM, no process, no file, so that the same code can
 //! judge inside a compiler and in a test.
 //!
-//! - [`changes`]: what a run touched;
+//! - [`changes`]: what a run touched; [`inst_map`]: tables by instruction;
 //! - [`lineage`]: destinations and their sources (the paper's Algorithm 1);
 //! - [`cfg`](mod@cfg), [`location_sets`], [`placement`]: paths, and the locations on them (Algorithm 2);
 //! - [`view`], [`outline`], [`memory`]: which part of a function that takes, and what is kept between runs;
@@ -14,6 +14,7 @@ pub mod cfg;
 pub mod changes;
 pub mod conform;
 pub mod finding;
+pub mod inst_map;
 pub mod lineage;
 pub mod location_sets;
 pub mod memory;

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::sources::{MAX_CHAIN, MAX_REPLACED};
 use super::{ReplacedBy, Updates};
 use crate::changes::{At, Changes};
+use crate::inst_map::InstMap;
 
 /// What the events say about one instruction.
 #[derive(Debug, Clone)]
@@ -50,7 +51,7 @@ pub(super) struct Replaced {
 pub(super) struct Reader<'r, 'a> {
     pub(super) changes: &'r Changes<'a>,
     pub(super) locations: &'a LocationTable,
-    pub(super) lives: FxHashMap<InstId, Life>,
+    pub(super) lives: InstMap<Life>,
     /// Instructions taken out of a block.
     pub(super) removed: FxHashMap<BlockId, Vec<Removal>>,
     /// Where the first instruction of a block that is not in P was moved from; `None` if it was inserted.
@@ -75,7 +76,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let mut reader = Reader {
             changes,
             locations: run.locations,
-            lives: FxHashMap::default(),
+            lives: InstMap::default(),
             removed: FxHashMap::default(),
             filled_from: FxHashMap::default(),
             emptied_into: FxHashMap::default(),
@@ -92,7 +93,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             // What an instruction replaces by itself or by a constant links nothing.
             if let Some(new) = new.filter(|new| *new != old) {
                 self.taken_over.push((Replaced { old, all }, new));
-                let replaces = &mut self.lives.entry(new).or_default().replaces;
+                let replaces = &mut self.lives.get_or_default(new).replaces;
                 let room = replaces.len() < MAX_REPLACED;
                 match replaces.iter_mut().find(|r| r.old == old) {
                     Some(known) => known.all |= all,
@@ -103,12 +104,12 @@ impl<'r, 'a> Reader<'r, 'a> {
             return;
         }
         let copied_with = match kind {
-            EventKind::SetLocation { inst, .. } => self.lives.get(&inst).and_then(|life| life.clone_of),
+            EventKind::SetLocation { inst, .. } => self.lives.get(inst).and_then(|life| life.clone_of),
             EventKind::Clone { old, .. } => Some(old),
             _ => None,
         };
         let copied_with = copied_with.map(|old| self.location_of(old));
-        let life = self.lives.entry(kind.inst()).or_default();
+        let life = self.lives.get_or_default(kind.inst());
         match kind {
             EventKind::Create { .. } => life.created = Some(stack),
             EventKind::Clone { old, .. } => {
@@ -195,7 +196,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn location_of(&self, inst: InstId) -> LocId {
         match self.changes.before(inst) {
             Some(at) => self.changes.inst_before(at).loc,
-            None => self.lives.get(&inst).map_or(LocId::NONE, |life| life.loc),
+            None => self.lives.get(inst).map_or(LocId::NONE, |life| life.loc),
         }
     }
 
@@ -204,7 +205,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     /// copy looks like.
     pub(super) fn copies(&self) -> Vec<(BlockId, BlockId)> {
         let mut copied: FxHashMap<(BlockId, BlockId), (u32, bool)> = FxHashMap::default();
-        for life in self.lives.values() {
+        for life in self.lives.iter().map(|(_, life)| life) {
             let (Some(old), Some((block, _))) = (life.clone_of, life.placed) else { continue };
             let Some(root) = self.root(old) else { continue };
             if self.changes.block_before(block).is_none() {
@@ -238,7 +239,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     pub(super) fn replaced_by(&self) -> FxHashMap<InstId, ReplacedBy> {
         let valid = self.taken_over.iter().filter(|(replaced, _)| self.stands_for(replaced));
         let created = |inst: &InstId| {
-            self.lives.get(inst).is_some_and(|life| life.created.is_some() && life.clone_of.is_none())
+            self.lives.get(*inst).is_some_and(|life| life.created.is_some() && life.clone_of.is_none())
         };
         valid.map(|(r, new)| (r.old, ReplacedBy { inst: *new, created: created(new) })).collect()
     }
@@ -249,7 +250,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             if let Some(at) = self.changes.before(inst) {
                 return Some(at);
             }
-            inst = self.lives.get(&inst)?.clone_of?;
+            inst = self.lives.get(inst)?.clone_of?;
         }
         None
     }

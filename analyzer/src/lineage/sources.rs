@@ -20,7 +20,7 @@ pub(super) struct Foreign;
 impl<'a> Reader<'_, 'a> {
     /// What the events say about an instruction of P' in a changed block; `None` if it is no destination.
     pub(super) fn destination(&self, inst: &'a Inst, at: At) -> Result<Option<Destination<'a>>, Foreign> {
-        let life = self.lives.get(&inst.id);
+        let life = self.lives.get(inst.id);
         let old = self.changes.before(inst.id);
         let origin = match (old, life) {
             (Some(old), _) if old.block == at.block => return Ok(None),
@@ -80,7 +80,7 @@ impl<'a> Reader<'_, 'a> {
     /// The terminator whose place a terminator took that was put into the block: the one that was there
     /// and was taken out later, or else the last one that was taken out before.
     fn replaced_terminator(&self, inst: InstId, block: BlockId) -> Option<InstId> {
-        let when = self.lives.get(&inst)?.placed.map_or(0, |(_, when)| when);
+        let when = self.lives.get(inst)?.placed.map_or(0, |(_, when)| when);
         let others = self.removed.get(&block)?.iter().filter(|r| r.inst != inst);
         let terminators = others.clone().filter(|r| self.is_terminator(r.inst) == Some(true));
         let there = terminators.filter(|r| r.since <= when && when < r.when).min_by_key(|r| r.when);
@@ -99,7 +99,7 @@ impl<'a> Reader<'_, 'a> {
     fn is_terminator(&self, inst: InstId) -> Option<bool> {
         match self.root(inst) {
             Some(at) => Some(self.changes.inst_before(at).flags.has(InstFlags::TERMINATOR)),
-            None if self.lives.get(&inst).is_some_and(|life| life.replaces.is_empty()) => None,
+            None if self.lives.get(inst).is_some_and(|life| life.replaces.is_empty()) => None,
             None => Some(false),
         }
     }
@@ -118,7 +118,7 @@ impl Sources<'_, '_, '_> {
         if self.reader.changes.before(inst).is_some() {
             self.add(inst, Link::Move, None);
         }
-        let Some(life) = self.reader.lives.get(&inst) else { return Ok(()) };
+        let Some(life) = self.reader.lives.get(inst) else { return Ok(()) };
         if let Some(old) = life.clone_of {
             self.follow(old, Link::Clone, None, depth)?;
         }
@@ -152,7 +152,7 @@ impl Sources<'_, '_, '_> {
             self.add(inst, link, via);
             return Ok(());
         }
-        let life = self.reader.lives.get(&inst).filter(|life| life.created.is_some()).ok_or(Foreign)?;
+        let life = self.reader.lives.get(inst).filter(|life| life.created.is_some()).ok_or(Foreign)?;
         self.steps += 1;
         if depth >= MAX_CHAIN || self.steps > MAX_REPLACED * 4 {
             return Ok(());
