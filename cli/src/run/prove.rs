@@ -199,7 +199,7 @@ fn check(args: &Prove, path: &Path) -> Result<Status> {
                 bail!("{}: query {} is kept elsewhere", path.display(), query.name)
             };
             let expected = matches!(obligation.claim, Claim::Satisfiable { .. });
-            match solver.check_script(&query.name, script)? {
+            match solver.check_script(script)? {
                 Ok(found) if found == expected => confirmed += 1,
                 Ok(_) => {
                     wrong += 1;

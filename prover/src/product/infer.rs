@@ -34,11 +34,6 @@ impl Search<'_> {
             node.propose_bounds(self.context.arena, &mut self.context.table, &constants);
         }
         self.weaken_entry(product)?;
-        if std::env::var_os("METALOC_TRACE").is_some() {
-            for node in &product.nodes {
-                eprintln!("{}", node.describe(self.context.arena));
-            }
-        }
         let mut open: Vec<usize> = (0..product.edges.len()).collect();
         while let Some(number) = open.pop() {
             self.check_time()?;

@@ -289,32 +289,6 @@ impl Node {
         defined.filter_map(name).collect()
     }
 
-    /// The invariant as text, for people who work on the search.
-    pub fn describe(&self, arena: &mut Arena) -> String {
-        let mut text = format!("({:?}, {:?}) {} states\n", self.source, self.machine, self.states.len());
-        for invariant in self.invariants(arena).into_iter().flatten() {
-            let line = match invariant {
-                Invariant::Zero { relation, wide, .. } => {
-                    let (columns, width_bits) =
-                        if wide { (&self.columns.wide, 64) } else { (&self.columns.narrow, 32) };
-                    let terms = relation.coefficients.iter().zip(columns).filter(|(factor, _)| **factor != 0);
-                    let terms = terms.map(|(factor, column)| {
-                        format!("{}*{:?}", Bits::new(width_bits, *factor).signed(), column.place)
-                    });
-                    let terms: Vec<String> = terms.collect();
-                    let constant = Bits::new(width_bits, relation.constant).signed();
-                    format!("{} + {constant} = 0 ({width_bits})", terms.join(" + "))
-                }
-                Invariant::Bound(bound) => {
-                    format!("{:?} {:?} {} {:?}", bound.left, bound.relation, bound.or_equal, bound.right)
-                }
-                Invariant::Equal(region) => format!("equal {region:?}"),
-            };
-            text.push_str(&format!("    {line}\n"));
-        }
-        text
-    }
-
     /// Gives up an invariant that may hold but could not be shown.
     pub fn give_up(&mut self, invariant: &Invariant) {
         match invariant {

@@ -144,7 +144,7 @@ impl Solver {
             return Ok(answer.clone());
         }
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let output = self.run(name, &script)?;
+        let output = self.run(&script)?;
         let answer = match program::verdict(&output, self.limits.time) {
             program::Verdict::Unsat => Answer::Unsat,
             program::Verdict::Sat(values) => match model::read(arena, &wanted, &values) {
@@ -169,8 +169,8 @@ impl Solver {
     }
 
     /// Whether the script is answered `unsat`, `sat` or not at all; no model. For checking a finished proof.
-    pub fn check_script(&mut self, name: &str, script: &str) -> Result<Result<bool, Reason>, SmtError> {
-        let output = self.run(name, script)?;
+    pub fn check_script(&mut self, script: &str) -> Result<Result<bool, Reason>, SmtError> {
+        let output = self.run(script)?;
         Ok(match program::verdict(&output, self.limits.time) {
             program::Verdict::Unsat => Ok(false),
             program::Verdict::Sat(_) => Ok(true),
@@ -178,13 +178,8 @@ impl Solver {
         })
     }
 
-    fn run(&mut self, name: &str, script: &str) -> Result<Outcome, SmtError> {
+    fn run(&mut self, script: &str) -> Result<Outcome, SmtError> {
         let begun = Instant::now();
-        if let Some(folder) = std::env::var_os("METALOC_SMT_DUMP") {
-            // Best effort: for people who look at queries.
-            let file = std::path::Path::new(&folder).join(format!("{}.smt2", name.replace(['/', ' '], "_")));
-            let _ = std::fs::write(file, script);
-        }
         let task = self.program.task(self.limits, self.seed).stdin(Stdin::Bytes(script.as_bytes().to_vec()));
         let outcome = task.run();
         self.statistics.waited += begun.elapsed();
