@@ -54,9 +54,13 @@ void begin(StringRef Class, StringRef Pass, const Any &IR, const void *Frame) {
     const Function *F = L->getHeader()->getParent();
     Functions.push_back(F);
     Blocks.append(L->block_begin(), L->block_end());
-    for (const BasicBlock *Predecessor : predecessors(L->getHeader()))
-      if (!L->contains(Predecessor))
-        Blocks.push_back(Predecessor);
+    for (const BasicBlock *Preheader : predecessors(L->getHeader())) {
+      if (L->contains(Preheader))
+        continue;
+      Blocks.push_back(Preheader);
+      // LoopInterchange gives the preheader to the other loop and sends what came there elsewhere.
+      Blocks.append(pred_begin(Preheader), pred_end(Preheader));
+    }
     M = F->getParent();
   } else if (const auto *C = unit<LazyCallGraph::SCC>(IR)) {
     for (const LazyCallGraph::Node &N : *C) {

@@ -76,7 +76,8 @@ void metaloc_on_block_erase(const void *block);
 void metaloc_on_function_erase(const void *function);
 void metaloc_on_context_erase(const void *context);
 // What a pass is about to run on. `functions` are those that it may change; for a module pass there are none
-// and `module` is set. For a loop pass `blocks` are those of the loop and those that lead into it.
+// and `module` is set. For a loop pass `blocks` are those of the loop, those that lead into it, and
+// those that lead to these.
 struct MetalocUnit {
   const void *module;
   const void *const *functions;

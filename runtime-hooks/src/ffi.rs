@@ -83,7 +83,7 @@ pub struct Unit<'a> {
     pub module: Ptr,
     /// The functions that the pass may change; none for a pass on a module.
     pub functions: &'a [Ptr],
-    /// For a pass on a loop, the blocks of the loop and those that lead into it.
+    /// For a pass on a loop, the blocks of the loop, those that lead into it, and those that lead to these.
     pub blocks: &'a [Ptr],
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Edges can change without any hook (`setSuccessor` is inline). After a pass that does not claim to have kept
 //! the control-flow graph they are read again: of all blocks after a pass on a function, and of the blocks
-//! given after a pass on a loop, which may redirect edges of its loop and into it, but has no business
-//! elsewhere. The others are read before the next pass on the function. The audit compares everything after
+//! given after a pass on a loop, which may redirect edges of its loop, into it and to its preheader, but has
+//! no business elsewhere. The others are read before the next pass on the function. The audit compares everything after
 //! every run.
 
 use std::sync::Arc;
