@@ -145,7 +145,7 @@ impl<'a> Changes<'a> {
             if old.zip(new).is_some_and(|(old, new)| Arc::ptr_eq(old, new) || old == new) {
                 continue;
             }
-            if old.zip(new).is_none_or(|(old, new)| old.successors != new.successors) {
+            if self.before.is_rewired(self.after, id) {
                 self.rewired.push(id);
             }
             if let Some(new) = new {

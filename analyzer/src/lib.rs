@@ -23,6 +23,8 @@ pub mod placement;
 pub mod view;
 
 #[cfg(test)]
+pub(crate) mod edits;
+#[cfg(test)]
 pub(crate) mod scene;
 
 pub use finding::{Actual, Confidence, Finding, Kind, Link, Operation, Source};

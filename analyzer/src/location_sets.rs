@@ -9,10 +9,13 @@
 //! linear.
 //!
 //! A location of a block between c and p is extra if no block that had it in P is on a path through a
-//! source. One that may have been outside of c and p counts as known without a further look, which errs towards
-//! silence. The tests compare with the definition: what is found here is extra there.
+//! source. One of a block that is not between the two in P (c does not dominate it, or it comes after p) counts as
+//! known without a further look, which errs towards silence, and in the same way whatever else is in the graph.
+//! The tests compare with the definition: what is found here is extra there.
 //!
 //! A location with line 0 is in no set: it misleads nobody.
+
+use std::cell::RefCell;
 
 use metaloc_record::{LocId, LocationTable};
 
@@ -53,6 +56,7 @@ pub struct Scratch {
     known: Visited,
     queue: Vec<u32>,
     nodes: Vec<u32>,
+    ways: RefCell<(Visited, Vec<u32>)>,
 }
 
 /// Locations on paths through a block of P' that are on no path through any of some blocks of P: up to
@@ -70,7 +74,7 @@ pub fn extra(
         return Vec::new();
     };
     let limits = Limits::new(after, before, through, &sources, blocks);
-    let Scratch { region, known, queue, nodes } = scratch;
+    let Scratch { region, known, queue, nodes, ways } = scratch;
     known.reset(before.dag.len());
     for forwards in [true, false] {
         let stop = if forwards { limits.below } else { limits.above }.map(|l| l.1);
@@ -92,10 +96,8 @@ pub fn extra(
         }
     }
     let is_known = |block: u32| {
-        before
-            .dag
-            .node(block as usize)
-            .is_some_and(|node| known.contains(node) || limits.is_outside(before, node))
+        let node = before.dag.node(block as usize);
+        node.is_none_or(|node| known.contains(node) || limits.is_outside(before, node, ways))
     };
     let mut extra = Vec::new();
     for &node in nodes.iter() {
@@ -157,14 +159,33 @@ impl Limits {
         [self.above, self.below].into_iter().flatten().any(|l| l.0 == node)
     }
 
-    /// True if a node of P may be before or after both limits. If it is related to a source without being
-    /// found between the limits, the way leads past one of them, and then it comes before or after that
-    /// one in topological order.
-    fn is_outside(&self, before: Side<'_>, node: usize) -> bool {
-        let at = |node| before.dag.position(node);
-        self.above.is_some_and(|l| at(node) < at(l.1) && !before.dominators.dominates(l.1, node))
-            || self.below.is_some_and(|l| at(node) > at(l.1) && !before.dominators.is_passed_after(l.1, node))
+    /// True if a node of P is not between the limits.
+    fn is_outside(&self, before: Side<'_>, node: usize, ways: &RefCell<(Visited, Vec<u32>)>) -> bool {
+        let comes_after = |limit: usize| {
+            before.dag.position(node) > before.dag.position(limit)
+                && (before.dominators.dominates(limit, node)
+                    || leads_to(before.dag, limit, node, &mut ways.borrow_mut()))
+        };
+        self.above.is_some_and(|l| !before.dominators.dominates(l.1, node))
+            || self.below.is_some_and(|l| comes_after(l.1))
     }
+}
+
+/// True if a path leads from one node to another. The search goes back no further than the first in topological
+/// order.
+fn leads_to(dag: &Dag, from: usize, to: usize, (visited, queue): &mut (Visited, Vec<u32>)) -> bool {
+    let first = dag.position(from);
+    visited.reset(dag.len());
+    queue.clear();
+    queue.push(to as u32);
+    while let Some(node) = queue.pop() {
+        if node as usize == from {
+            return true;
+        }
+        let back = dag.predecessors(node as usize).iter().copied();
+        queue.extend(back.filter(|n| dag.position(*n as usize) >= first && visited.insert(*n as usize)));
+    }
+    false
 }
 
 /// Adds what is reachable from a node without going past `stop`.

@@ -1,11 +1,12 @@
 //! Regions: the part of a function that a question is about, found without looking at the rest.
 //!
 //! A region has one entry c and one end p. Control comes into it through c only, not on a back edge, and leaves
-//! it to p only (or not at all, where the function ends), or to code that never returns. Between the two a path looks the same whether the rest of the function is
-//! there or not:
+//! it to p only (or not at all, where the function ends), or to code that never returns. Between the two a path
+//! looks the same whether the rest of the function is there or not:
 //!
 //! - the depth-first search enters at c and leaves at p, so that retreating edges and loops are those of the
-//!   whole function, except loops around the whole region, which are counted;
+//!   whole function, except loops around the whole region: these are counted, and where any number of
+//!   iterations matters, p leads back to c;
 //! - whatever comes before c or after p comes so on every path through any block of the region.
 //!
 //! So a run on one loop of a large function is judged on the region around that loop.
@@ -18,7 +19,10 @@
 //! If p could not be reached any more after a change, what follows would be dead, and the outline is given up.
 //!
 //! Code that never returns (calls to `abort`, `unreachable`) is often shared by the whole function. No path
-//! leads back from it, so it ends a region as p does, and a question about it is one about the function.
+//! leads back from it, so it may hang on a region; which parts of it control also comes to from elsewhere is said
+//! with the view. A question about it is one about the function.
+
+use std::ops::Range;
 
 use metaloc_record::{BlockId, Opcode, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -26,10 +30,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::cfg::dag::Visited;
 use crate::cfg::graph::Rows;
 use crate::cfg::{Dominators, Graph};
-use crate::view::View;
+use crate::view::{Around, View};
 
 /// How many entries further up are tried before the whole function is taken.
 const MAX_TRIES: usize = 8;
+
+/// With more blocks that never return the whole function is taken.
+const MAX_ASTRAY: usize = 64;
 
 /// A function at one moment, and which parts of it have changed since.
 #[derive(Debug)]
@@ -120,13 +127,49 @@ impl Outline {
     /// The view of a region as it is in a later snapshot; `None` if control leaves it otherwise by now.
     pub fn view(&mut self, region: &Region, snapshot: &Snapshot) -> Option<View> {
         let (ids, inner) = self.flood(region, snapshot)?;
-        let view = View::new(Graph::part(snapshot, ids, inner), region.outer_loops);
-        // What does not lead to the end is not in the loops around the region.
-        let end = region.end.filter(|_| region.outer_loops > 0).and_then(|end| view.graph.index(end));
+        let with_edges = ids.len() - usize::from(region.end.is_some());
+        let graph = Graph::part(snapshot, ids, with_edges);
+        let end = region.end.and_then(|end| graph.index(end));
+        let astray = inner..with_edges;
+        // Round a loop control comes to each of them again.
+        let shared = match region.outer_loops {
+            0 => self.shared(&graph, astray),
+            _ => astray.map(|index| index as u32).collect(),
+        };
+        let view = View::new(graph, Around { loops: region.outer_loops, end, shared });
+        // Where a loop is entered first depends on all that leads to it.
+        if view.shared().iter().any(|index| view.loops.innermost(*index as usize).is_some()) {
+            return None;
+        }
+        // What does not lead to the end is not in the loops around the region, and what comes after the end does
+        // not come after it.
         if end.is_some_and(|end| !all_lead_to(&view, end, inner)) {
             return None;
         }
         Some(view)
+    }
+
+    /// Those of the blocks that never return to which control also comes from outside of the region.
+    fn shared(&self, graph: &Graph, astray: Range<usize>) -> Vec<u32> {
+        let comes_from_outside = |index: usize| {
+            let known = self.view.graph.index(graph.id(index));
+            let from = known.map_or(&[][..], |known| self.predecessors.row(known));
+            // The end, which is the last, is outside already.
+            let is_outside = |id: BlockId| graph.index(id).is_none_or(|index| index >= astray.end);
+            from.iter().any(|from| is_outside(self.view.graph.id(*from as usize)))
+        };
+        let mut shared: Vec<u32> =
+            astray.clone().filter(|index| comes_from_outside(*index)).map(|i| i as u32).collect();
+        let mut next = 0;
+        while let Some(&block) = shared.get(next) {
+            next += 1;
+            for &to in graph.successors(block as usize) {
+                if !shared.contains(&to) {
+                    shared.push(to);
+                }
+            }
+        }
+        shared
     }
 
     /// Takes note of edges that have changed. False if the outline is of no use any more.
@@ -137,6 +180,10 @@ impl Outline {
         }
         let older: Vec<BlockId> = rewired.iter().copied().filter(|id| before.has(*id)).collect();
         if before.entry() != after.entry() || older.is_empty() {
+            return false;
+        }
+        // Where control goes astray is known of the outline only.
+        if self.ways_astray(rewired, before) != self.ways_astray(rewired, after) {
             return false;
         }
         let Some(region) = self.region(&older) else { return false };
@@ -150,6 +197,14 @@ impl Outline {
             self.younger.insert(*id, region.entry);
         }
         true
+    }
+
+    /// The edges from some blocks to those that never return.
+    fn ways_astray(&self, from: &[BlockId], snapshot: &Snapshot) -> Vec<(BlockId, BlockId)> {
+        let blocks = from.iter().filter_map(|id| snapshot.get(*id));
+        let edges = blocks.flat_map(|block| block.successors.iter().map(|to| (block.id, *to)));
+        let astray = |to: BlockId| self.view.graph.index(to).is_some_and(|index| self.never_returns(index));
+        edges.filter(|(_, to)| astray(*to)).collect()
     }
 
     /// True if the first block heads a loop that the second is in: a back edge within the region would then
@@ -204,7 +259,7 @@ impl Outline {
     }
 
     /// The blocks of a region in a later snapshot, the entry first, then (from the index that is returned on)
-    /// those that end it.
+    /// those that never return and are reached from there, and last the end.
     fn flood(&mut self, region: &Region, snapshot: &Snapshot) -> Option<(Vec<BlockId>, usize)> {
         let graph = &self.view.graph;
         self.inside.reset(graph.len());
@@ -212,7 +267,8 @@ impl Outline {
             self.inside.insert(index);
         }
         let mut seen: FxHashSet<BlockId> = FxHashSet::default();
-        let mut ends: Vec<BlockId> = Vec::new();
+        let mut leaves = false;
+        let mut astray: Vec<BlockId> = Vec::new();
         let mut found = vec![region.entry];
         seen.insert(region.entry);
         let mut next = 0;
@@ -223,9 +279,9 @@ impl Outline {
                     continue;
                 }
                 match graph.index(to) {
-                    _ if Some(to) == region.end => ends.insert(0, to),
+                    _ if Some(to) == region.end => leaves = true,
                     Some(index) if self.inside.contains(index) => found.push(to),
-                    Some(index) if self.never_returns(index) => ends.push(to),
+                    Some(index) if self.never_returns(index) => astray.push(to),
                     Some(_) => return None,
                     // One that came up elsewhere is not in this region; one that did not is new.
                     None if self.younger.get(&to).is_some_and(|of| !self.has_inside(*of)) => return None,
@@ -233,11 +289,21 @@ impl Outline {
                 }
             }
         }
-        if region.end.is_some() && ends.first().copied() != region.end {
+        if region.end.is_some() && !leaves {
             return None;
         }
+        // What never returns has not changed since: `absorb` would have found no region.
+        let mut next = 0;
+        while let Some(id) = astray.get(next).copied() {
+            next += 1;
+            if next > MAX_ASTRAY {
+                return None;
+            }
+            astray.extend(snapshot.get(id)?.successors.iter().filter(|to| seen.insert(**to)));
+        }
         let inner = found.len();
-        found.append(&mut ends);
+        found.append(&mut astray);
+        found.extend(region.end);
         Some((found, inner))
     }
 
@@ -282,92 +348,9 @@ fn returns(view: &View, snapshot: &Snapshot) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfg::walks::{edges_strategy, structured_edges};
-    use metaloc_record::{Block, Inst, InstFlags, InstId, LocId};
+    use crate::cfg::walks::edges_strategy;
+    use crate::edits::{Edit, bare, edit_strategy, long_edges};
     use proptest::prelude::*;
-    use std::sync::Arc;
-
-    fn block(id: u32, successors: &[u32]) -> Arc<Block> {
-        let opcode = Opcode::from_name(if successors.is_empty() { "ret" } else { "br" });
-        let end = Inst { id: InstId(id), loc: LocId::NONE, opcode, flags: InstFlags::TERMINATOR };
-        let successors = successors.iter().map(|id| BlockId(*id)).collect();
-        Arc::new(Block { id: BlockId(id), insts: vec![end], successors })
-    }
-
-    fn snapshot(edges: &[Vec<u32>]) -> Snapshot {
-        let mut snapshot = Snapshot::default();
-        snapshot.set_entry(Some(BlockId(0)));
-        for (id, to) in edges.iter().enumerate() {
-            snapshot.put(block(id as u32, to));
-        }
-        snapshot
-    }
-
-    /// Edges that change in one run. Blocks are numbers modulo what is there.
-    #[derive(Debug, Clone)]
-    enum Edit {
-        /// A new block on an edge.
-        Split(usize, usize),
-        /// An edge leads elsewhere.
-        Redirect(usize, usize, usize),
-        /// An edge less.
-        Cut(usize, usize),
-        /// An edge more.
-        Add(usize, usize),
-        /// The block ends the function.
-        Return(usize),
-    }
-
-    fn edit_strategy() -> impl Strategy<Value = Edit> {
-        let n = 0..64usize;
-        prop_oneof![
-            (n.clone(), n.clone()).prop_map(|(a, b)| Edit::Split(a, b)),
-            (n.clone(), n.clone(), n.clone()).prop_map(|(a, b, c)| Edit::Redirect(a, b, c)),
-            (n.clone(), n.clone()).prop_map(|(a, b)| Edit::Cut(a, b)),
-            (n.clone(), n.clone()).prop_map(|(a, b)| Edit::Add(a, b)),
-            n.prop_map(Edit::Return),
-        ]
-    }
-
-    fn apply(edit: &Edit, before: &Snapshot, next: &mut u32) -> Snapshot {
-        let mut after = before.clone();
-        let ids: Vec<u32> = before.blocks().map(|b| b.id.0).collect();
-        let at = |n: usize| ids[n % ids.len()];
-        let to = |id: u32| -> Vec<u32> {
-            before.get(BlockId(id)).map(|b| b.successors.iter().map(|s| s.0).collect()).unwrap_or_default()
-        };
-        // Targets near the source, as passes have them; far ones now and then.
-        let near = |id: u32, n: usize| {
-            if n.is_multiple_of(5) { at(n) } else { (id + n as u32 % 4).min(ids.len() as u32 - 1) }
-        };
-        let (from, mut edges) = match *edit {
-            Edit::Split(a, _)
-            | Edit::Redirect(a, ..)
-            | Edit::Cut(a, _)
-            | Edit::Add(a, _)
-            | Edit::Return(a) => (at(a), to(at(a))),
-        };
-        match *edit {
-            Edit::Split(_, e) if !edges.is_empty() => {
-                let e = e % edges.len();
-                after.put(block(*next, &[edges[e]]));
-                edges[e] = *next;
-                *next += 1;
-            }
-            Edit::Redirect(_, e, target) if !edges.is_empty() => {
-                let e = e % edges.len();
-                edges[e] = near(from, target);
-            }
-            Edit::Cut(_, e) if edges.len() > 1 => {
-                edges.remove(e % edges.len());
-            }
-            Edit::Add(_, target) if !edges.is_empty() && edges.len() < 3 => edges.push(near(from, target)),
-            Edit::Return(_) => edges.clear(),
-            _ => return after,
-        }
-        after.put(block(from, &edges));
-        after
-    }
 
     /// Whatever is asked about blocks of a region has the answer of the whole function.
     fn compare(region: &View, whole: &View, ends: &[BlockId]) {
@@ -385,12 +368,12 @@ mod tests {
     }
 
     fn check(edges: &[Vec<u32>], steps: &[(Edit, Vec<usize>)]) -> usize {
-        let mut now = snapshot(edges);
+        let mut now = crate::edits::snapshot(edges, bare);
         let mut next = edges.len() as u32;
         let mut outline = Outline::new(&now);
         let mut regions = 0;
         for (edit, asked) in steps {
-            let after = apply(edit, &now, &mut next);
+            let after = edit.apply(&now, &mut next, bare);
             let rewired: Vec<BlockId> = now.differences(&after).collect();
             let ids: Vec<BlockId> = now.blocks().map(|b| b.id).collect();
             let mut wanted: Vec<BlockId> = asked.iter().map(|n| ids[n % ids.len()]).collect();
@@ -429,21 +412,6 @@ mod tests {
         prop::collection::vec((edit_strategy(), prop::collection::vec(0..64usize, 0..2)), 1..8)
     }
 
-    /// Several pieces of structured code in a row: most regions are much smaller than that.
-    fn long_edges() -> impl Strategy<Value = Vec<Vec<u32>>> {
-        prop::collection::vec(structured_edges(), 2..5).prop_map(|parts| {
-            let mut all: Vec<Vec<u32>> = vec![];
-            for part in parts {
-                let base = all.len() as u32;
-                if let Some(last) = all.last_mut() {
-                    last.push(base);
-                }
-                all.extend(part.into_iter().map(|to| to.into_iter().map(|t| t + base).collect()));
-            }
-            all
-        })
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
         #[test]
@@ -467,12 +435,12 @@ mod tests {
             edges.extend([vec![head + 1, head + 2], vec![head + 3], vec![head + 3], vec![head, head + 4]]);
         }
         edges.push(vec![]);
-        let mut now = snapshot(&edges);
+        let mut now = crate::edits::snapshot(&edges, bare);
         let mut next = edges.len() as u32;
         let mut outline = Outline::new(&now);
         for unit in 0..100usize {
             let head = 1 + unit * 4;
-            let after = apply(&Edit::Split(head, 0), &now, &mut next);
+            let after = Edit::Split(head, 0).apply(&now, &mut next, bare);
             let rewired: Vec<BlockId> = now.differences(&after).collect();
             let region = outline.region(&[BlockId(head as u32)]).expect("there is one");
             assert!(region.blocks.len() <= 5, "{region:?}");
@@ -485,9 +453,9 @@ mod tests {
 
     #[test]
     fn what_is_behind_an_end_that_is_not_reached_any_more_is_not_known() {
-        let before = snapshot(&[vec![1], vec![2], vec![3], vec![4], vec![5], vec![]]);
-        let mut after = before.clone();
-        after.put(block(1, &[]));
+        let row = [vec![1], vec![2], vec![3], vec![4], vec![5], vec![]];
+        let before = crate::edits::snapshot(&row, bare);
+        let after = Edit::Return(1).apply(&before, &mut 6, bare);
         let mut outline = Outline::new(&before);
         assert!(!outline.absorb(&[BlockId(1)], &before, &after));
     }

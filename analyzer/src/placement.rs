@@ -304,10 +304,10 @@ impl Blocks for Placements<'_, '_> {
         }
     }
 
-    /// What had the location outside of the region may have been on any path through it, before or after,
-    /// and counts as such.
+    /// What is outside of the region is not between any limits in it, and so is what control also comes to from
+    /// outside: see [`crate::location_sets`] for what that means.
     fn any_with(&self, loc: LocId, predicate: &dyn Fn(u32) -> bool) -> bool {
-        let whole = self.views().whole;
-        self.memory.blocks_with(loc).any(|id| self.index_before(id).map_or(!whole, predicate))
+        let is_known = |index: u32| self.before().shared().contains(&index) || predicate(index);
+        self.memory.blocks_with(loc).any(|id| self.index_before(id).is_none_or(is_known))
     }
 }

@@ -14,8 +14,8 @@ pub struct View {
     pub graph: Graph,
     /// Its loops.
     pub loops: Loops,
-    /// How many loops are around all of it.
-    outer_loops: u32,
+    /// The loops around all of it.
+    around: Around,
     paths: OnceCell<Dag>,
     components: OnceCell<Dag>,
     dominators: OnceCell<Dominators>,
@@ -24,19 +24,30 @@ pub struct View {
     component_dominators: OnceCell<Dominators>,
 }
 
+/// What is around a region.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Around {
+    /// How many loops.
+    pub loops: u32,
+    /// The block, by index, that control leaves to, and from which it comes back to the entry if there is a loop.
+    pub end: Option<usize>,
+    /// Blocks of it, by index, that control also comes to from outside.
+    pub shared: Vec<u32>,
+}
+
 impl View {
     /// The whole function.
     pub fn of_function(snapshot: &Snapshot) -> View {
-        View::new(Graph::new(snapshot), 0)
+        View::new(Graph::new(snapshot), Around::default())
     }
 
-    /// A graph within so many loops.
-    pub fn new(graph: Graph, outer_loops: u32) -> View {
+    /// A graph and what is around it.
+    pub fn new(graph: Graph, around: Around) -> View {
         let loops = Loops::new(&graph);
         View {
             graph,
             loops,
-            outer_loops,
+            around,
             paths: OnceCell::new(),
             components: OnceCell::new(),
             dominators: OnceCell::new(),
@@ -82,9 +93,12 @@ impl View {
         Side { dag: self.paths(), dominators: self.dominators() }
     }
 
-    /// For comparing sets over any number of iterations.
+    /// For comparing sets over any number of iterations, also of the loops around.
     pub fn component_side(&self) -> Side<'_> {
-        let dag = self.components.get_or_init(|| Dag::components(&self.graph, &self.loops));
+        let dag = self.components.get_or_init(|| match self.around.end.filter(|_| self.around.loops > 0) {
+            Some(end) => Dag::components(&self.graph.with_edge(end, 0), &self.loops),
+            None => Dag::components(&self.graph, &self.loops),
+        });
         Side { dag, dominators: self.component_dominators.get_or_init(|| Dominators::new(dag)) }
     }
 
@@ -105,8 +119,13 @@ impl View {
         self.loops.innermost(from).is_some_and(|of| !self.loops.contains(of, to))
     }
 
+    /// The blocks, by index, that control also comes to from outside of the region.
+    pub fn shared(&self) -> &[u32] {
+        &self.around.shared
+    }
+
     /// In how many loops a block is.
     pub fn depth(&self, block: BlockId) -> Option<u32> {
-        self.graph.index(block).map(|index| self.loops.depth(index) + self.outer_loops)
+        self.graph.index(block).map(|index| self.loops.depth(index) + self.around.loops)
     }
 }

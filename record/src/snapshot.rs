@@ -112,6 +112,14 @@ impl Snapshot {
         })
     }
 
+    /// True if a block is in one of the two only, or has other successors.
+    pub fn is_rewired(&self, other: &Snapshot, id: BlockId) -> bool {
+        match (self.get(id), other.get(id)) {
+            (Some(old), Some(new)) => old.successors != new.successors,
+            (old, new) => old.is_some() || new.is_some(),
+        }
+    }
+
     fn slot(&mut self, id: BlockId) -> &mut Option<Arc<Block>> {
         let at = id.index() / CHUNK;
         if self.chunks.len() <= at {
@@ -317,6 +325,9 @@ mod tests {
         let ids = |a: &Snapshot, b: &Snapshot| a.differences(b).map(|id| id.0).collect::<Vec<_>>();
         assert_eq!(ids(&before, &after), [5, 8, 500, 2000]);
         assert_eq!(ids(&after, &before), [5, 8, 500, 2000]);
+        let rewired: Vec<u32> =
+            before.differences(&after).filter(|id| before.is_rewired(&after, *id)).map(|id| id.0).collect();
+        assert_eq!(rewired, [8, 500, 2000], "block 5 has other instructions only");
         assert!(before.get(BlockId(8)).is_some_and(|b| b.successors.is_empty()), "the original is as it was");
     }
 }

@@ -76,6 +76,16 @@ impl Graph {
         Graph { ids, index_of, successors }
     }
 
+    /// The same with one edge more.
+    pub fn with_edge(&self, from: usize, to: usize) -> Graph {
+        let mut successors = Rows::with_capacity(self.len(), self.successors.items() + 1);
+        for index in 0..self.len() {
+            let more = (index == from).then_some(to as u32);
+            successors.push(self.successors(index).iter().copied().chain(more));
+        }
+        Graph { ids: self.ids.clone(), index_of: self.index_of.clone(), successors }
+    }
+
     /// Number of blocks.
     pub fn len(&self) -> usize {
         self.ids.len()
