@@ -102,7 +102,7 @@ impl<'a> Lines<'a> {
             atomic::write(Path::new(&beside), map.to_text().as_bytes())?;
             self.try_loading(library)
         };
-        Ok(recompile::library(self.llvm, file, finish, &output::complain)?)
+        Ok(recompile::library(self.llvm, self.plugin, file, finish, &output::complain)?)
     }
 
     /// Swaps a library into an `opt` that has nothing to do, and says what is wrong with that.

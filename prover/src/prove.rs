@@ -37,6 +37,9 @@ pub struct Proved {
     pub function: proof::Function,
     /// Globals that it names.
     pub globals: Vec<proof::Global>,
+    /// How often the source goes round its loop while the machine goes round once, the most; `None` without a
+    /// loop.
+    pub unroll: Option<usize>,
 }
 
 /// What one function cost.
@@ -150,7 +153,9 @@ fn attempt(
     let described = Described { source: &source, code, solver: (name, version), rewrites };
     let function = function(&mut arena, &setting, &product, &certified, &described)
         .ok_or_else(|| ProveError::Invalid("the document has no words for it".into()))?;
-    Ok(Verdict::Proved(Box::new(Proved { function, globals })))
+    let innermost = product.edges.iter().filter(|edge| edge.from == edge.to);
+    let unroll = innermost.map(|edge| edge.step.source.len()).max();
+    Ok(Verdict::Proved(Box::new(Proved { function, globals, unroll })))
 }
 
 fn solver_name(solver: &Solver) -> (String, String) {

@@ -246,6 +246,22 @@ fn build_id(opt: &Path, libdir: &Path) -> Result<String> {
 }
 
 #[cfg(test)]
+impl Llvm {
+    /// One that is not there, for tests that only look at its description.
+    pub(crate) fn nowhere() -> Llvm {
+        Llvm {
+            major: 16,
+            version: "16.0.6".into(),
+            opt: "/opt".into(),
+            clang: None,
+            llvm_config: "/llvm-config".into(),
+            bindir: "/".into(),
+            build_id: "libLLVM:1:2".into(),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::process::Stdin;

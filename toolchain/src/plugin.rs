@@ -149,35 +149,23 @@ mod tests {
         }
     }
 
-    fn llvm() -> Llvm {
-        Llvm {
-            major: 16,
-            version: "16.0.6".into(),
-            opt: "/opt".into(),
-            clang: None,
-            llvm_config: "/llvm-config".into(),
-            bindir: "/".into(),
-            build_id: "libLLVM:1:2".into(),
-        }
-    }
-
     #[test]
     fn a_change_of_any_ingredient_moves_the_plugin() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         workspace(root);
         let cache = Path::new("/cache");
-        let mut seen = vec![place(root, cache, &llvm()).unwrap()];
+        let mut seen = vec![place(root, cache, &Llvm::nowhere()).unwrap()];
         assert!(seen[0].starts_with("/cache/plugins") && seen[0].ends_with(LIBRARY));
-        assert_eq!(place(root, cache, &llvm()).unwrap(), seen[0]);
+        assert_eq!(place(root, cache, &Llvm::nowhere()).unwrap(), seen[0]);
         for changed in ["Cargo.lock", "runtime-hooks/src/lib.rs", "analyzer/src/lib.rs", "record/src/new.rs"]
         {
             fs::write(root.join(changed), "changed").unwrap();
-            seen.push(place(root, cache, &llvm()).unwrap());
+            seen.push(place(root, cache, &Llvm::nowhere()).unwrap());
         }
-        seen.push(place(root, cache, &Llvm { build_id: "libLLVM:1:3".into(), ..llvm() }).unwrap());
-        seen.push(place(root, cache, &Llvm { llvm_config: "/other".into(), ..llvm() }).unwrap());
-        seen.push(place(root, cache, &Llvm { version: "16.0.7".into(), ..llvm() }).unwrap());
+        seen.push(place(root, cache, &Llvm { build_id: "libLLVM:1:3".into(), ..Llvm::nowhere() }).unwrap());
+        seen.push(place(root, cache, &Llvm { llvm_config: "/other".into(), ..Llvm::nowhere() }).unwrap());
+        seen.push(place(root, cache, &Llvm { version: "16.0.7".into(), ..Llvm::nowhere() }).unwrap());
         let count = seen.len();
         seen.sort();
         seen.dedup();
@@ -188,16 +176,16 @@ mod tests {
     fn what_is_not_built_does_not_count() {
         let folder = tempfile::tempdir().unwrap();
         workspace(folder.path());
-        let before = place(folder.path(), Path::new("/cache"), &llvm()).unwrap();
+        let before = place(folder.path(), Path::new("/cache"), &Llvm::nowhere()).unwrap();
         fs::create_dir(folder.path().join("analyzer/tests")).unwrap();
         fs::write(folder.path().join("analyzer/tests/new.rs"), "test").unwrap();
         fs::write(folder.path().join("README.md"), "text").unwrap();
-        assert_eq!(place(folder.path(), Path::new("/cache"), &llvm()).unwrap(), before);
+        assert_eq!(place(folder.path(), Path::new("/cache"), &Llvm::nowhere()).unwrap(), before);
     }
 
     #[test]
     fn missing_headers_are_named_with_their_package() {
-        let llvm = Llvm { llvm_config: "/bin/echo".into(), ..llvm() };
+        let llvm = Llvm { llvm_config: "/bin/echo".into(), ..Llvm::nowhere() };
         let error = check_headers(&llvm).unwrap_err().to_string();
         assert!(error.starts_with("the headers of LLVM 16.0.6 are missing: "), "{error}");
         assert!(error.ends_with("comes with the package llvm-16-dev"), "{error}");

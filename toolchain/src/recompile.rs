@@ -52,27 +52,30 @@ pub enum Refusal {
 
 /// The library made from `file`, from the cache if it is there.
 ///
+/// `plugin` is what loads it: its answers are kept with the library, and another plugin may answer otherwise.
 /// `finish` gets a new library in a temporary folder, may put files beside it that begin with its name, and says
 /// why it cannot be used if that is so.
 pub fn library(
     llvm: &Llvm,
+    plugin: &Path,
     file: &Path,
     finish: impl FnOnce(&Path) -> Result<Option<String>>,
     notice: Notice<'_>,
 ) -> Result<Swappable> {
-    library_in(&cache::folder()?.join("recompiled"), llvm, file, finish, notice)
+    library_in(&cache::folder()?.join("recompiled"), llvm, plugin, file, finish, notice)
 }
 
 fn library_in(
     cache: &Path,
     llvm: &Llvm,
+    plugin: &Path,
     file: &Path,
     finish: impl FnOnce(&Path) -> Result<Option<String>>,
     notice: Notice<'_>,
 ) -> Result<Swappable> {
     let flags = flags(llvm)?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let place = cache.join(&llvm.version).join(key(llvm, file, &flags)?);
+    let place = cache.join(&llvm.version).join(key(llvm, plugin, file, &flags)?);
     let library = place.join(format!("{name}.so"));
     if !place.is_dir() {
         let parent = place.parent().unwrap_or(Path::new("."));
@@ -116,10 +119,10 @@ fn flags(llvm: &Llvm) -> Result<Vec<String>> {
 }
 
 /// Private headers lie beside the file; they count as the file does.
-fn key(llvm: &Llvm, file: &Path, flags: &[String]) -> Result<String> {
+fn key(llvm: &Llvm, plugin: &Path, file: &Path, flags: &[String]) -> Result<String> {
     let read = |path: &Path| fs::read(path).map_err(|reason| Error::Read { path: path.to_owned(), reason });
     let mut hasher = DefaultHasher::new();
-    (RECIPE, SHARED, flags, file, &llvm.version, &llvm.build_id, &llvm.clang).hash(&mut hasher);
+    (RECIPE, SHARED, flags, plugin, file, &llvm.version, &llvm.build_id, &llvm.clang).hash(&mut hasher);
     read(file)?.hash(&mut hasher);
     let folder = file.parent().unwrap_or(Path::new("."));
     let entries = fs::read_dir(folder).map_err(|reason| Error::Read { path: folder.to_owned(), reason })?;
@@ -170,17 +173,9 @@ mod tests {
     fn a_change_of_the_file_or_of_a_header_moves_the_library() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("A.cpp");
-        let llvm = Llvm {
-            major: 16,
-            version: "16.0.6".into(),
-            opt: "/opt".into(),
-            clang: None,
-            llvm_config: "/llvm-config".into(),
-            bindir: "/".into(),
-            build_id: "1".into(),
-        };
+        let (llvm, plugin) = (Llvm::nowhere(), Path::new("/plugin.so"));
         let mut seen = Vec::new();
-        let mut look = |llvm: &Llvm, flags: &[String]| seen.push(key(llvm, &file, flags).unwrap());
+        let mut look = |llvm: &Llvm, flags: &[String]| seen.push(key(llvm, plugin, &file, flags).unwrap());
         fs::write(&file, "int x;").unwrap();
         look(&llvm, &[]);
         fs::write(&file, "int y;").unwrap();
@@ -190,7 +185,8 @@ mod tests {
         look(&llvm, &["-g".to_owned()]);
         look(&Llvm { build_id: "2".into(), ..llvm.clone() }, &[]);
         fs::write(folder.path().join("A.txt"), "no header").unwrap();
-        assert_eq!(key(&llvm, &file, &[]).unwrap(), seen[2]);
+        assert_eq!(key(&llvm, plugin, &file, &[]).unwrap(), seen[2]);
+        seen.push(key(&llvm, Path::new("/other.so"), &file, &[]).unwrap());
         let count = seen.len();
         seen.sort();
         seen.dedup();
@@ -204,11 +200,12 @@ mod tests {
         fs::write(&file, "#include \"no/such/header.h\"\n").unwrap();
         let llvm = llvm();
         let said = |result: Result<Swappable>| result.unwrap().unwrap_err().to_string();
-        let first = said(library_in(folder.path(), &llvm, &file, never, &|_| {}));
+        let first = said(library_in(folder.path(), &llvm, Path::new("/plugin.so"), &file, never, &|_| {}));
         assert!(
             first.starts_with("Broken.cpp does not compile alone: ") && first.contains("no/such/header.h")
         );
-        let again = library_in(folder.path(), &llvm, &file, never, &|text| panic!("{text}"));
+        let again =
+            library_in(folder.path(), &llvm, Path::new("/plugin.so"), &file, never, &|text| panic!("{text}"));
         assert_eq!(said(again), first);
     }
 
@@ -226,7 +223,9 @@ mod tests {
             assert!(said.contains("_ZN1A3KeyE") && !said.contains("_ZN1A5OtherE"), "{said}");
             Ok(Some("seen".to_owned()))
         };
-        let refusal = library_in(folder.path(), &llvm, &file, finish, &|_| {}).unwrap().unwrap_err();
+        let refusal = library_in(folder.path(), &llvm, Path::new("/plugin.so"), &file, finish, &|_| {})
+            .unwrap()
+            .unwrap_err();
         assert_eq!(refusal.to_string(), "Keys.cpp cannot be swapped: seen");
     }
 }

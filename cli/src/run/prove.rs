@@ -43,14 +43,21 @@ struct FunctionResult {
     /// Why not proved; `null` for a proof.
     reason: Option<String>,
     seconds: f64,
+    /// Source iterations in one iteration of the machine's innermost loops, the most; `null` without a proof.
+    unroll: Option<usize>,
     /// Obligations in the proof.
     obligations: usize,
-    /// Questions settled while searching and proving, by rewriting and by the solver.
-    by_normaliser: u64,
-    by_solver: u64,
+    queries: Queries,
     counterexamples: usize,
     candidates: usize,
     retries: usize,
+}
+
+/// Questions settled while searching and proving.
+#[derive(Debug, Serialize)]
+struct Queries {
+    normaliser: u64,
+    solver: u64,
 }
 
 fn search(args: &Prove, object: &Path, source: &Path) -> Result<Status> {
@@ -122,10 +129,11 @@ fn take(
         Err(ProveError::Ir(error)) => (Verdict::Unsupported(error.to_string()), Cost::default()),
         Err(error) => return Err(error.into()),
     };
-    let mut obligations = 0;
+    let (mut obligations, mut unroll) = (0, None);
     let (verdict, reason) = match verdict {
         Verdict::Proved(proved) => {
             obligations = proved.function.obligations.len();
+            unroll = proved.unroll;
             for global in proved.globals {
                 if !document.globals.contains(&global) {
                     document.globals.push(global);
@@ -148,9 +156,12 @@ fn take(
         verdict,
         reason,
         seconds: cost.time.as_secs_f64(),
+        unroll,
         obligations,
-        by_normaliser: cost.statistics.normaliser,
-        by_solver: cost.statistics.unsat + cost.statistics.sat + cost.statistics.unknown,
+        queries: Queries {
+            normaliser: cost.statistics.normaliser,
+            solver: cost.statistics.unsat + cost.statistics.sat + cost.statistics.unknown,
+        },
         counterexamples: cost.effort.counterexamples,
         candidates: cost.effort.candidates,
         retries: cost.effort.retries,
@@ -166,8 +177,8 @@ fn print_summary(summary: &Summary) -> Result<()> {
             result.verdict,
             result.seconds,
             result.obligations,
-            result.by_normaliser,
-            result.by_solver,
+            result.queries.normaliser,
+            result.queries.solver,
         ))?;
     }
     Ok(())
@@ -177,6 +188,10 @@ fn print_summary(summary: &Summary) -> Result<()> {
 fn check(args: &Prove, path: &Path) -> Result<Status> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let proof = Proof::from_json(&bytes).with_context(|| path.display().to_string())?;
+    // What was not proved is not in the document, and nothing to check is nothing confirmed.
+    if proof.functions.is_empty() {
+        bail!("{}: has the proof of no function", path.display());
+    }
     let kind = match args.solver {
         SolverName::Z3 => Kind::Z3,
         SolverName::Cvc5 => Kind::Cvc5,

@@ -28,12 +28,20 @@ fn s000_is_proved_and_the_proof_is_confirmed_by_a_solver() {
     assert!(schema().is_valid(&said), "{said}");
     let function = said["functions"][0].clone();
     assert_eq!((function["name"].as_str(), function["verdict"].as_str()), (Some("s000"), Some("proved")));
+    assert_eq!(function["unroll"].as_u64(), Some(4), "four elements in a vector");
     let mut more = said.clone();
     more["functions"][0]["more"] = Value::from(1);
     assert!(!schema().is_valid(&more), "the schema is strict");
     let checked = ran(metaloc().args(["prove", "--check"]).arg(&proof)).with_status(0).stdout;
     let count = function["obligations"].as_u64().unwrap();
     assert_eq!(checked, format!("{count} obligations confirmed by z3, 0 open, 0 refuted\n"));
+    // Nothing to check is nothing confirmed.
+    let mut none: Value = serde_json::from_slice(&std::fs::read(&proof).unwrap()).unwrap();
+    none["functions"] = Value::Array(Vec::new());
+    let empty = folder.path().join("empty.json");
+    std::fs::write(&empty, none.to_string()).unwrap();
+    let refused = ran(metaloc().args(["prove", "--check"]).arg(&empty)).with_status(2);
+    assert!(refused.stderr.contains("has the proof of no function"), "{}", refused.stderr);
     // A proof of something else: the condition of one query is turned around.
     let text = std::fs::read_to_string(&proof).unwrap().replacen("(bvslt", "(bvult", 1);
     std::fs::write(&proof, text).unwrap();
