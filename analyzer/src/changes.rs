@@ -6,7 +6,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
-use metaloc_record::{Block, BlockId, EventKind, Inst, InstId, LocId, Opcode, PassRun, Snapshot};
+use metaloc_record::{Block, BlockId, EventKind, Inst, InstFlags, InstId, LocId, Opcode, PassRun, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::inst_map::InstMap;
@@ -31,6 +31,23 @@ impl Default for At {
     }
 }
 
+/// An instruction of P. A copy of it, since the way through the snapshot to the original misses the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Was {
+    /// Where it is in P.
+    pub at: At,
+    /// What it is there.
+    pub inst: Inst,
+}
+
+impl Default for Was {
+    /// Nothing, nowhere.
+    fn default() -> Self {
+        let inst = Inst { id: InstId(0), loc: LocId::NONE, opcode: Opcode(0), flags: InstFlags::default() };
+        Was { at: At::default(), inst }
+    }
+}
+
 /// The blocks that differ between P and P', and an index of instructions.
 #[derive(Debug)]
 pub struct Changes<'a> {
@@ -38,7 +55,7 @@ pub struct Changes<'a> {
     after: &'a Snapshot,
     changed: Vec<BlockId>,
     rewired: Vec<BlockId>,
-    before_at: InstMap<At>,
+    before_at: InstMap<Was>,
     after_at: InstMap<At>,
     loses_stores: OnceCell<bool>,
     had: RefCell<FxHashMap<BlockId, FxHashSet<LocId>>>,
@@ -79,7 +96,12 @@ impl<'a> Changes<'a> {
 
     /// Where an instruction is in P. Only answers for those in blocks that changed or in events.
     pub fn before(&self, inst: InstId) -> Option<At> {
-        self.before_at.get(inst).copied()
+        self.before_at.get(inst).map(|was| was.at)
+    }
+
+    /// The same with what it is there.
+    pub fn was(&self, inst: InstId) -> Option<&Was> {
+        self.before_at.get(inst)
     }
 
     /// Where an instruction is in P'. Only answers for those in blocks that changed or in events.
@@ -91,12 +113,6 @@ impl<'a> Changes<'a> {
     /// not change.
     pub fn is_gone(&self, inst: InstId) -> bool {
         self.before_at.contains(inst) && !self.after_at.contains(inst)
-    }
-
-    /// The instruction at a place of P that [`Changes::before`] gave.
-    pub fn inst_before(&self, at: At) -> &'a Inst {
-        let block = self.block_before(at.block).expect("an indexed block is in P");
-        &block.insts[at.position as usize]
     }
 
     /// A block as it was in P.
@@ -123,8 +139,8 @@ impl<'a> Changes<'a> {
     /// True if the instruction was in this block of P', with this location, in P already: where control
     /// passes it, it passed it before the run as well.
     pub fn is_anchor(&self, block: BlockId, inst: &Inst) -> bool {
-        match self.before(inst.id) {
-            Some(at) => at.block == block && self.inst_before(at).loc == inst.loc,
+        match self.was(inst.id) {
+            Some(was) => was.at.block == block && was.inst.loc == inst.loc,
             // Not indexed: the block, if it was there, is the same in P.
             None => !self.after_at.contains(inst.id) && self.before.has(block),
         }
@@ -135,7 +151,7 @@ impl<'a> Changes<'a> {
         *self.loses_stores.get_or_init(|| {
             let store = Opcode::from_name("store");
             let mut gone = self.before_at.iter().filter(|(inst, _)| !self.after_at.contains(*inst));
-            gone.any(|(_, at)| self.inst_before(*at).opcode == store)
+            gone.any(|(_, was)| was.inst.opcode == store)
         })
     }
 
@@ -150,10 +166,14 @@ impl<'a> Changes<'a> {
             }
             if let Some(new) = new {
                 self.changed.push(id);
-                index_block(new, &mut self.after_at);
+                for (inst, at) in placed(new) {
+                    self.after_at.insert(inst.id, at);
+                }
             }
             if let Some(old) = old {
-                index_block(old, &mut self.before_at);
+                for (inst, at) in placed(old) {
+                    self.before_at.insert(inst.id, Was { at, inst: *inst });
+                }
             }
         }
     }
@@ -181,19 +201,17 @@ impl<'a> Changes<'a> {
                 continue;
             }
             let Some(block) = self.after.get(id) else { continue };
-            for (position, inst) in block.insts.iter().enumerate().filter(|(_, i)| wanted.contains(&i.id)) {
-                let at = At { block: id, position: position as u32 };
-                self.before_at.insert(inst.id, at);
+            for (inst, at) in placed(block).filter(|(inst, _)| wanted.contains(&inst.id)) {
+                self.before_at.insert(inst.id, Was { at, inst: *inst });
                 self.after_at.insert(inst.id, at);
             }
         }
     }
 }
 
-fn index_block(block: &Block, into: &mut InstMap<At>) {
-    for (position, inst) in block.insts.iter().enumerate() {
-        into.insert(inst.id, At { block: block.id, position: position as u32 });
-    }
+/// The instructions of a block with their places.
+fn placed(block: &Block) -> impl Iterator<Item = (&Inst, At)> {
+    block.insts.iter().zip(0..).map(|(inst, position)| (inst, At { block: block.id, position }))
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use metaloc_record::{Block, BlockId, LocId, LocationTable, Snapshot};
 
 use crate::location_sets::is_real;
-use crate::outline::Outline;
+use crate::outline::{Outline, largest_region};
 use crate::view::View;
 
 /// Blocks by the locations that they have, and the outline of the function.
@@ -20,6 +21,8 @@ pub struct Memory {
     blocks_with: BTreeSet<(LocId, BlockId)>,
     /// Searched for when a region is first asked for.
     outline: RefCell<Option<Outline>>,
+    /// The whole function when it was last looked at: mostly P' of the run before, which is P of this one.
+    whole: RefCell<Option<(Snapshot, Arc<View>)>>,
 }
 
 impl Memory {
@@ -46,15 +49,36 @@ impl Memory {
     /// Views of a region that has all of some blocks of P between its ends: of P, and of P' if it differs.
     /// `None` if there is no such region smaller than the function.
     pub fn region_views(&self, wanted: &[BlockId], after: Option<&Snapshot>) -> Option<Views> {
+        if wanted.len() > largest_region(self.snapshot.len()) {
+            return None;
+        }
         let mut outline = self.outline.borrow_mut();
-        let outline = outline.get_or_insert_with(|| Outline::new(&self.snapshot));
+        let outline =
+            outline.get_or_insert_with(|| Outline::new(self.whole_view(&self.snapshot), &self.snapshot));
         let region = outline.region(wanted)?;
-        let before = outline.view(&region, &self.snapshot)?;
+        let before = Arc::new(outline.view(&region, &self.snapshot)?);
         let after = match after {
-            Some(after) => Some(outline.view(&region, after)?),
+            Some(after) => Some(Arc::new(outline.view(&region, after)?)),
             None => None,
         };
         Some(Views { before, after })
+    }
+
+    /// Views of the whole function, of P' if its edges differ.
+    pub fn whole_views(&self, after: Option<&Snapshot>) -> Views {
+        let before = self.whole_view(&self.snapshot);
+        Views { before, after: after.map(|after| self.whole_view(after)) }
+    }
+
+    fn whole_view(&self, snapshot: &Snapshot) -> Arc<View> {
+        let mut whole = self.whole.borrow_mut();
+        let view = match &*whole {
+            Some((of, view)) if of.has_edges_of(snapshot) => return Arc::clone(view),
+            Some((of, view)) => Arc::new(view.next(of, snapshot)),
+            None => Arc::new(View::of_function(snapshot)),
+        };
+        *whole = Some((snapshot.clone(), Arc::clone(&view)));
+        view
     }
 
     fn update(&mut self, differences: &[BlockId], snapshot: &Snapshot, locations: &LocationTable) {
@@ -85,16 +109,9 @@ impl Memory {
 #[derive(Debug)]
 pub struct Views {
     /// P.
-    pub before: View,
+    pub before: Arc<View>,
     /// P', unless it has the edges of P.
-    pub after: Option<View>,
-}
-
-impl Views {
-    /// The whole function.
-    pub fn of_function(before: &Snapshot, after: Option<&Snapshot>) -> Views {
-        Views { before: View::of_function(before), after: after.map(View::of_function) }
-    }
+    pub after: Option<Arc<View>>,
 }
 
 /// The locations of a block that could mislead; neighbours mostly share one, which is given once.
@@ -113,7 +130,6 @@ mod tests {
         Event, EventKind, Homes, Inst, InstFlags, InstId, Location, Opcode, PassRun, Scope, StackId,
     };
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     /// One run: edges change, and an instruction is copied from one block to another.
     type Step = (Edit, usize, usize);

@@ -23,6 +23,7 @@
 //! with the view. A question about it is one about the function.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use metaloc_record::{BlockId, Opcode, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,10 +39,16 @@ const MAX_TRIES: usize = 8;
 /// With more blocks that never return the whole function is taken.
 const MAX_ASTRAY: usize = 64;
 
+/// How many blocks of a function there are in a region at most: more than half of the function is no smaller than
+/// all of it.
+pub fn largest_region(blocks: usize) -> usize {
+    blocks / 2 + 1
+}
+
 /// A function at one moment, and which parts of it have changed since.
 #[derive(Debug)]
 pub struct Outline {
-    view: View,
+    view: Arc<View>,
     /// By index, of blocks that control can reach.
     predecessors: Rows,
     /// By node: some path leads to a return.
@@ -66,9 +73,8 @@ pub struct Region {
 }
 
 impl Outline {
-    /// Searches the whole function.
-    pub fn new(snapshot: &Snapshot) -> Outline {
-        let view = View::of_function(snapshot);
+    /// The outline of a whole function, of which this is the view.
+    pub fn new(view: Arc<View>, snapshot: &Snapshot) -> Outline {
         let returns = returns(&view, snapshot);
         let ends = Dominators::after_among(view.paths(), |node| returns[node]);
         let edges = view.loops.reachable().iter().flat_map(|from| {
@@ -228,8 +234,7 @@ impl Outline {
         let mut next = 0;
         while let Some(&block) = found.get(next) {
             next += 1;
-            // More than half of the function is no smaller than all of it.
-            if found.len() > graph.len() / 2 + 1 {
+            if found.len() > largest_region(graph.len()) {
                 return None;
             }
             for &to in graph.successors(block as usize) {
@@ -367,10 +372,14 @@ mod tests {
         }
     }
 
+    fn outline_of(snapshot: &Snapshot) -> Outline {
+        Outline::new(Arc::new(View::of_function(snapshot)), snapshot)
+    }
+
     fn check(edges: &[Vec<u32>], steps: &[(Edit, Vec<usize>)]) -> usize {
         let mut now = crate::edits::snapshot(edges, bare);
         let mut next = edges.len() as u32;
-        let mut outline = Outline::new(&now);
+        let mut outline = outline_of(&now);
         let mut regions = 0;
         for (edit, asked) in steps {
             let after = edit.apply(&now, &mut next, bare);
@@ -397,7 +406,7 @@ mod tests {
                 }
             }
             if !outline.absorb(&rewired, &now, &after) {
-                outline = Outline::new(&after);
+                outline = outline_of(&after);
             }
             now = after;
         }
@@ -437,7 +446,7 @@ mod tests {
         edges.push(vec![]);
         let mut now = crate::edits::snapshot(&edges, bare);
         let mut next = edges.len() as u32;
-        let mut outline = Outline::new(&now);
+        let mut outline = outline_of(&now);
         for unit in 0..100usize {
             let head = 1 + unit * 4;
             let after = Edit::Split(head, 0).apply(&now, &mut next, bare);
@@ -456,7 +465,7 @@ mod tests {
         let row = [vec![1], vec![2], vec![3], vec![4], vec![5], vec![]];
         let before = crate::edits::snapshot(&row, bare);
         let after = Edit::Return(1).apply(&before, &mut 6, bare);
-        let mut outline = Outline::new(&before);
+        let mut outline = outline_of(&before);
         assert!(!outline.absorb(&[BlockId(1)], &before, &after));
     }
 }

@@ -269,7 +269,7 @@ impl<'r, 'a> Placements<'r, 'a> {
             // A new entry is in front of every region.
             let region = self.about.as_ref().filter(|_| self.run.before.entry() == self.run.after.entry());
             let region = region.and_then(|about| self.memory.region_views(about, after));
-            region.unwrap_or_else(|| Views::of_function(self.run.before, after))
+            region.unwrap_or_else(|| self.memory.whole_views(after))
         })
     }
 

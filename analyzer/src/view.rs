@@ -1,6 +1,6 @@
 //! A function, or a region of it, with what is derived from its graph when it is first asked for.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use metaloc_record::{BlockId, Snapshot};
 
@@ -16,12 +16,12 @@ pub struct View {
     pub loops: Loops,
     /// The loops around all of it.
     around: Around,
-    paths: OnceCell<Dag>,
-    components: OnceCell<Dag>,
-    dominators: OnceCell<Dominators>,
-    forward: OnceCell<Dag>,
-    forward_dominators: OnceCell<Dominators>,
-    component_dominators: OnceCell<Dominators>,
+    paths: OnceLock<Dag>,
+    components: OnceLock<Dag>,
+    dominators: OnceLock<Dominators>,
+    forward: OnceLock<Dag>,
+    forward_dominators: OnceLock<Dominators>,
+    component_dominators: OnceLock<Dominators>,
 }
 
 /// What is around a region.
@@ -41,6 +41,11 @@ impl View {
         View::new(Graph::new(snapshot), Around::default())
     }
 
+    /// The whole function, given this view of another state of it.
+    pub fn next(&self, of: &Snapshot, next: &Snapshot) -> View {
+        View::new(self.graph.next(of, next), Around::default())
+    }
+
     /// A graph and what is around it.
     pub fn new(graph: Graph, around: Around) -> View {
         let loops = Loops::new(&graph);
@@ -48,12 +53,12 @@ impl View {
             graph,
             loops,
             around,
-            paths: OnceCell::new(),
-            components: OnceCell::new(),
-            dominators: OnceCell::new(),
-            forward: OnceCell::new(),
-            forward_dominators: OnceCell::new(),
-            component_dominators: OnceCell::new(),
+            paths: OnceLock::new(),
+            components: OnceLock::new(),
+            dominators: OnceLock::new(),
+            forward: OnceLock::new(),
+            forward_dominators: OnceLock::new(),
+            component_dominators: OnceLock::new(),
         }
     }
 

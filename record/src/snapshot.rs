@@ -71,6 +71,12 @@ impl Snapshot {
         self.chunks.iter().flat_map(|chunk| chunk.iter().flatten())
     }
 
+    /// The ids of the blocks, in order. Does not look at the blocks.
+    pub fn ids(&self) -> impl Iterator<Item = BlockId> + '_ {
+        let slots = self.chunks.iter().flat_map(|chunk| chunk.iter());
+        slots.zip(0..).filter(|(block, _)| block.is_some()).map(|(_, id)| BlockId(id))
+    }
+
     /// Puts a block in, or in the place of the one with the same id.
     pub fn put(&mut self, block: Arc<Block>) {
         self.instructions += block.insts.len();
@@ -118,6 +124,11 @@ impl Snapshot {
             (Some(old), Some(new)) => old.successors != new.successors,
             (old, new) => old.is_some() || new.is_some(),
         }
+    }
+
+    /// True if the two have the same blocks with the same successors, and the same entry.
+    pub fn has_edges_of(&self, other: &Snapshot) -> bool {
+        self.entry() == other.entry() && !self.differences(other).any(|id| self.is_rewired(other, id))
     }
 
     fn slot(&mut self, id: BlockId) -> &mut Option<Arc<Block>> {

@@ -13,6 +13,8 @@ pub struct Graph {
     ids: Vec<BlockId>,
     index_of: IndexOf,
     successors: Rows,
+    /// Edges were left out.
+    partial: bool,
 }
 
 /// Index by id.
@@ -55,12 +57,36 @@ impl IndexOf {
 impl Graph {
     /// The graph of a whole snapshot.
     pub fn new(snapshot: &Snapshot) -> Graph {
-        let entry = snapshot.entry().filter(|id| snapshot.has(*id));
-        let others = snapshot.blocks().map(|block| block.id).filter(|id| Some(*id) != entry);
-        // Without an entry nothing can be reached, and there is nothing to ask.
-        let ids: Vec<BlockId> = entry.into_iter().chain(others.take_while(|_| entry.is_some())).collect();
+        let ids = ids_of(snapshot);
         let inner = ids.len();
         Graph::part(snapshot, ids, inner)
+    }
+
+    /// The graph of a whole snapshot, given this one of another: only the blocks that differ are read.
+    pub fn next(&self, of: &Snapshot, next: &Snapshot) -> Graph {
+        // What an edge that was left out led to may be there by now.
+        if self.partial {
+            return Graph::new(next);
+        }
+        let ids = ids_of(next);
+        let index_of = IndexOf::new(&ids, next.bound());
+        // Where the blocks of this graph are in the next one.
+        let moved: Vec<u32> = self.ids.iter().map(|id| index_of.get(*id).unwrap_or(NONE)).collect();
+        let mut differs = vec![false; next.bound()];
+        of.differences(next).filter(|id| next.has(*id)).for_each(|id| differs[id.index()] = true);
+        let mut successors = Rows::with_capacity(ids.len(), self.successors.items() + ids.len() / 8);
+        let mut partial = false;
+        for id in &ids {
+            match self.index(*id).filter(|_| !differs[id.index()]) {
+                Some(row) => {
+                    let to = self.successors(row).iter().map(|to| moved[*to as usize]);
+                    successors.push(to.filter(|to| *to != NONE));
+                    partial |= successors.row(successors.rows() - 1).len() < self.successors(row).len();
+                }
+                None => partial |= push_edges(&mut successors, next, *id, &index_of),
+            }
+        }
+        Graph { ids, index_of, successors, partial }
     }
 
     /// The graph of some blocks of a snapshot, the entry first. Of these the first `inner` have their edges,
@@ -68,12 +94,14 @@ impl Graph {
     pub fn part(snapshot: &Snapshot, ids: Vec<BlockId>, inner: usize) -> Graph {
         let index_of = IndexOf::new(&ids, snapshot.bound());
         let mut successors = Rows::with_capacity(ids.len(), ids.len() * 2);
+        let mut partial = inner < ids.len();
         for (index, id) in ids.iter().enumerate() {
-            let block = snapshot.get(*id).filter(|_| index < inner);
-            let to = block.into_iter().flat_map(|block| &block.successors);
-            successors.push(to.filter_map(|id| index_of.get(*id)));
+            match index < inner {
+                true => partial |= push_edges(&mut successors, snapshot, *id, &index_of),
+                false => successors.push([]),
+            }
         }
-        Graph { ids, index_of, successors }
+        Graph { ids, index_of, successors, partial }
     }
 
     /// The same with one edge more.
@@ -83,7 +111,7 @@ impl Graph {
             let more = (index == from).then_some(to as u32);
             successors.push(self.successors(index).iter().copied().chain(more));
         }
-        Graph { ids: self.ids.clone(), index_of: self.index_of.clone(), successors }
+        Graph { ids: self.ids.clone(), index_of: self.index_of.clone(), successors, partial: true }
     }
 
     /// Number of blocks.
@@ -110,6 +138,19 @@ impl Graph {
     pub fn successors(&self, index: usize) -> &[u32] {
         self.successors.row(index)
     }
+}
+
+/// All blocks, the entry first. Without an entry nothing can be reached, and there is nothing to ask.
+fn ids_of(snapshot: &Snapshot) -> Vec<BlockId> {
+    let Some(entry) = snapshot.entry().filter(|id| snapshot.has(*id)) else { return Vec::new() };
+    std::iter::once(entry).chain(snapshot.ids().filter(|id| *id != entry)).collect()
+}
+
+/// Adds the row of a block. True if an edge had to be left out.
+fn push_edges(rows: &mut Rows, snapshot: &Snapshot, from: BlockId, index_of: &IndexOf) -> bool {
+    let to = snapshot.get(from).map_or(&[][..], |block| &block.successors);
+    rows.push(to.iter().filter_map(|id| index_of.get(*id)));
+    rows.row(rows.rows() - 1).len() < to.len()
 }
 
 /// Rows of numbers of different lengths in two flat arrays.
@@ -172,6 +213,42 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cfg::walks::edges_strategy;
+    use crate::edits::{bare, edit_strategy, snapshot};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    proptest! {
+        #[test]
+        fn the_next_graph_is_the_graph_of_the_next(
+            edges in edges_strategy(12),
+            edits in prop::collection::vec(edit_strategy(), 1..6),
+            gone in 0..40usize,
+        ) {
+            let first = snapshot(&edges, bare);
+            let (mut now, mut graph) = (first.clone(), Graph::new(&first));
+            let mut fresh = edges.len() as u32;
+            for (step, edit) in edits.iter().enumerate() {
+                let mut after = edit.apply(&now, &mut fresh, bare);
+                // A block goes, and what led to it does not know; or it is there again.
+                let block = BlockId((gone % edges.len()) as u32);
+                match first.get(block) {
+                    Some(old) if gone < 20 && step == 2 => after.put(Arc::clone(old)),
+                    _ if gone < 20 && step == 0 && after.len() > 1 => after.remove(block),
+                    _ => {}
+                }
+                graph = graph.next(&now, &after);
+                let whole = Graph::new(&after);
+                prop_assert_eq!(&graph.ids, &whole.ids);
+                prop_assert_eq!(graph.partial, whole.partial);
+                for index in 0..whole.len() {
+                    prop_assert_eq!(graph.successors(index), whole.successors(index));
+                    prop_assert_eq!(graph.index(whole.id(index)), Some(index));
+                }
+                now = after;
+            }
+        }
+    }
 
     #[test]
     fn pairs_become_rows_in_order() {

@@ -103,8 +103,8 @@ impl<'a> Case<'_, 'a> {
     }
 
     /// The instruction of P behind a source.
-    fn source_inst(&self, source: InstId) -> Option<&'a Inst> {
-        self.changes.before(source).map(|at| self.changes.inst_before(at))
+    fn source_inst(&self, source: InstId) -> Option<&Inst> {
+        self.changes.was(source).map(|was| &was.inst)
     }
 
     /// The block of P that an instruction was in.

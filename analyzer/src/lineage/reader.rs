@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::sources::{MAX_CHAIN, MAX_REPLACED};
 use super::{ReplacedBy, Updates};
-use crate::changes::{At, Changes};
+use crate::changes::{Changes, Was};
 use crate::inst_map::InstMap;
 
 /// What the events say about one instruction.
@@ -164,8 +164,8 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     /// Only what may be a terminator is kept.
     fn taken_out(&mut self, block: BlockId, removal: Removal) {
-        let old = self.changes.before(removal.inst).map(|at| self.changes.inst_before(at));
-        if old.is_none_or(|inst| inst.flags.has(InstFlags::TERMINATOR)) {
+        let was = self.changes.was(removal.inst);
+        if was.is_none_or(|was| was.inst.flags.has(InstFlags::TERMINATOR)) {
             self.removed.entry(block).or_default().push(removal);
         }
     }
@@ -194,8 +194,8 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     /// The location of an instruction when the run began, or that it has by now if it is younger.
     fn location_of(&self, inst: InstId) -> LocId {
-        match self.changes.before(inst) {
-            Some(at) => self.changes.inst_before(at).loc,
+        match self.changes.was(inst) {
+            Some(was) => was.inst.loc,
             None => self.lives.get(inst).map_or(LocId::NONE, |life| life.loc),
         }
     }
@@ -209,9 +209,9 @@ impl<'r, 'a> Reader<'r, 'a> {
             let (Some(old), Some((block, _))) = (life.clone_of, life.placed) else { continue };
             let Some(root) = self.root(old) else { continue };
             if self.changes.block_before(block).is_none() {
-                let entry = copied.entry((root.block, block)).or_default();
+                let entry = copied.entry((root.at.block, block)).or_default();
                 entry.0 += 1;
-                entry.1 |= self.changes.inst_before(root).flags.has(InstFlags::TERMINATOR);
+                entry.1 |= root.inst.flags.has(InstFlags::TERMINATOR);
             }
         }
         let all = |block: BlockId| {
@@ -245,10 +245,10 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// The instruction of P that a chain of copies began with.
-    pub(super) fn root(&self, mut inst: InstId) -> Option<At> {
+    pub(super) fn root(&self, mut inst: InstId) -> Option<&Was> {
         for _ in 0..MAX_CHAIN {
-            if let Some(at) = self.changes.before(inst) {
-                return Some(at);
+            if let Some(was) = self.changes.was(inst) {
+                return Some(was);
             }
             inst = self.lives.get(inst)?.clone_of?;
         }

@@ -98,7 +98,7 @@ impl<'a> Reader<'_, 'a> {
     /// `None` for a temporary of unknown kind. If it was none, it leads to nothing or to what it replaced.
     fn is_terminator(&self, inst: InstId) -> Option<bool> {
         match self.root(inst) {
-            Some(at) => Some(self.changes.inst_before(at).flags.has(InstFlags::TERMINATOR)),
+            Some(was) => Some(was.inst.flags.has(InstFlags::TERMINATOR)),
             None if self.lives.get(inst).is_some_and(|life| life.replaces.is_empty()) => None,
             None => Some(false),
         }
@@ -169,11 +169,11 @@ impl Sources<'_, '_, '_> {
     }
 
     fn add(&mut self, inst: InstId, link: Link, via: Option<InstId>) {
-        let Some(at) = self.reader.changes.before(inst) else { return };
+        let Some(was) = self.reader.changes.was(inst) else { return };
         match self.found.iter_mut().find(|s| s.inst == inst) {
             Some(known) if link < known.link => (known.link, known.via) = (link, via),
             Some(_) => {}
-            None => self.found.push(Source { inst, loc: self.reader.changes.inst_before(at).loc, link, via }),
+            None => self.found.push(Source { inst, loc: was.inst.loc, link, via }),
         }
     }
 }
