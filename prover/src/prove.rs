@@ -25,7 +25,7 @@ pub enum Verdict {
     /// The two differ on an input that was run.
     Refuted(Refuted),
     /// Nothing was shown, and nothing was shown to differ.
-    Unknown(String),
+    Unknown(Failure),
     /// Something in the function has no meaning here.
     Unsupported(String),
 }
@@ -148,7 +148,7 @@ fn attempt(
     let (certified, product) = match found {
         Ok(found) => found,
         Err(Failure::Solver(error)) => return Err(error.into()),
-        Err(failure) => return Ok(Verdict::Unknown(failure.to_string())),
+        Err(failure) => return Ok(Verdict::Unknown(failure)),
     };
     let described = Described { source: &source, code, solver: (name, version), rewrites };
     let function = function(&mut arena, &setting, &product, &certified, &described)

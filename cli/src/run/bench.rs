@@ -1,9 +1,11 @@
 //! `metaloc bench`: figures about the tool itself.
 //!
 //! - [`truth`]: how many of the known errors it finds;
-//! - [`cost`]: what it costs.
+//! - [`cost`]: what it costs;
+//! - [`prove`]: what is proved of the kernels, and how fast.
 
 mod cost;
+mod prove;
 mod reading;
 mod truth;
 
@@ -16,5 +18,6 @@ pub fn run(args: &Bench) -> Result<Status> {
     match &args.what {
         BenchWhat::Truth(args) => truth::run(args),
         BenchWhat::Cost(args) => cost::run(args),
+        BenchWhat::Prove(args) => prove::run(args),
     }
 }

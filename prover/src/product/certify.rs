@@ -57,11 +57,11 @@ impl Search<'_> {
         let mut certified = Vec::new();
         self.certify_entry(product, &mut certified)?;
         for (number, edge) in product.edges.iter().enumerate() {
-            self.check_time()?;
+            self.check_limits()?;
             self.certify_edge(product, number as u32, edge, &mut certified)?;
         }
         for number in 0..product.nodes.len() {
-            self.check_time()?;
+            self.check_limits()?;
             self.certify_node(product, number, &mut certified)?;
         }
         Ok(certified)

@@ -36,7 +36,7 @@ impl Search<'_> {
         self.weaken_entry(product)?;
         let mut open: Vec<usize> = (0..product.edges.len()).collect();
         while let Some(number) = open.pop() {
-            self.check_time()?;
+            self.check_limits()?;
             let edge = product.edges[number].clone();
             match self.check(product, &edge)? {
                 Checked::Holds => {}
@@ -165,7 +165,7 @@ impl Search<'_> {
                     if !matches!(outcome, Outcome::Holds(_)) {
                         given_up.push(*invariant);
                     }
-                    self.check_time()?;
+                    self.check_limits()?;
                 }
                 if given_up.is_empty() {
                     return Ok(Checked::Holds);
@@ -292,7 +292,7 @@ impl Search<'_> {
                 if known {
                     continue;
                 }
-                self.check_time()?;
+                self.check_limits()?;
                 let node = &product.nodes[number];
                 let step = Step { machine: path, source: Vec::new() };
                 let Some(mut triple) = self.context.triple(node, &step) else { continue };

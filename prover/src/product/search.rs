@@ -27,11 +27,13 @@ pub struct Options {
     pub most_hops: usize,
     /// Correlations that may turn out wrong.
     pub most_retries: usize,
+    /// Memory of this process; a solver has its own limit.
+    pub memory_mib: u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { time: Duration::from_secs(60), most_hops: 136, most_retries: 24 }
+        Options { time: Duration::from_secs(60), most_hops: 136, most_retries: 24, memory_mib: 2048 }
     }
 }
 
@@ -41,6 +43,9 @@ pub enum Failure {
     /// Out of time.
     #[error("out of time after {} s", .0.as_secs())]
     Time(Duration),
+    /// Out of memory.
+    #[error("out of memory: {0} MiB")]
+    Memory(u64),
     /// No correlation for a path fits what was seen.
     #[error("no source path fits machine path {path} from ({source_point}, {machine_point})")]
     NoCandidate {
@@ -60,6 +65,43 @@ pub enum Failure {
     /// The solver does not run.
     #[error(transparent)]
     Solver(#[from] SmtError),
+}
+
+/// What kind of limit a failure ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FailureClass {
+    /// The time of the function.
+    Time,
+    /// The memory of the process.
+    Memory,
+    /// No correlation was left: not bisimilar, or the right one was not thought of.
+    Correlation,
+    /// A correlation, and an obligation that was not shown: outside the grammar, or too hard for the solver.
+    Obligation,
+}
+
+impl FailureClass {
+    /// Its name in tables and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureClass::Time => "time",
+            FailureClass::Memory => "memory",
+            FailureClass::Correlation => "correlation",
+            FailureClass::Obligation => "obligation",
+        }
+    }
+}
+
+impl Failure {
+    /// What kind it is.
+    pub fn class(&self) -> FailureClass {
+        match self {
+            Failure::Time(_) => FailureClass::Time,
+            Failure::Memory(_) => FailureClass::Memory,
+            Failure::NoCandidate { .. } | Failure::Exhausted(..) => FailureClass::Correlation,
+            Failure::Open(_) | Failure::Solver(_) => FailureClass::Obligation,
+        }
+    }
 }
 
 /// Nodes and edges; the first node is the entry.
@@ -159,15 +201,21 @@ impl<'a> Search<'a> {
                     self.wrong.insert((node.source, node.machine, edge.step));
                     last = reason;
                 }
-                Err(Wrong { edge: None, reason }) => return Err(Failure::Open(reason)),
+                Err(Wrong { edge: None, reason }) => return Err(Failure::Exhausted(retry, reason)),
             }
         }
         Err(Failure::Exhausted(self.options.most_retries, last))
     }
 
-    /// Whether there is time left.
-    pub(super) fn check_time(&self) -> Result<(), Failure> {
-        if self.begun.elapsed() > self.options.time { Err(Failure::Time(self.options.time)) } else { Ok(()) }
+    /// Whether there is time and memory left.
+    pub(super) fn check_limits(&self) -> Result<(), Failure> {
+        if self.begun.elapsed() > self.options.time {
+            return Err(Failure::Time(self.options.time));
+        }
+        match resident_mib() {
+            Some(mib) if mib > self.options.memory_mib => Err(Failure::Memory(mib)),
+            _ => Ok(()),
+        }
     }
 
     fn start(&mut self) -> Product {
@@ -201,7 +249,7 @@ impl<'a> Search<'a> {
     fn complete(&mut self, product: &mut Product) -> Result<Result<(), Wrong>, Failure> {
         loop {
             while let Some((node, path)) = self.missing(product) {
-                self.check_time()?;
+                self.check_limits()?;
                 let step = match self.candidate(product, node, &path)? {
                     Some(step) => step,
                     None => return Ok(Err(self.blame(product, node, &path))),
@@ -412,7 +460,7 @@ impl<'a> Search<'a> {
         let (mut at, mut state) = (from, state.clone());
         let mut fresh = false;
         for number in 0..steps {
-            if number % 1024 == 1023 && self.check_time().is_err() {
+            if number % 1024 == 1023 && self.check_limits().is_err() {
                 return;
             }
             let node = &product.nodes[at];
@@ -449,6 +497,14 @@ impl<'a> Search<'a> {
             product.nodes[at].add(&state);
         }
     }
+}
+
+/// Memory that this process has now; `None` where the kernel does not say.
+fn resident_mib() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let resident: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;
+    // Pages of x86-64.
+    Some(resident * 4096 / (1 << 20))
 }
 
 /// How promising a correlation is; less is better.
