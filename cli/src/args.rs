@@ -320,6 +320,7 @@ pub enum BenchWhat {
     Truth(BenchTruth),
     Cost(BenchCost),
     Prove(BenchProve),
+    Soundness(BenchSoundness),
 }
 
 /// Known errors: how many show in what a pass leaves behind, and how many of those a report finds
@@ -398,6 +399,51 @@ pub struct BenchProve {
     pub at_least: usize,
 
     /// Number of kernels at a time; default: one per core
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+}
+
+/// Mutants of proved kernels that behave differently: none may be proved
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: metaloc bench soundness --mutants 1100 --seed 1
+
+Eleven kinds of mutants, as many of each: ten of the machine code, one of the source. A mutant counts if running
+it shows that it behaves differently. The kernels themselves are proved in the same run. The same seed makes the
+same mutants.
+Exit status: 0, 1 if a mutant is proved or a kernel is not, 2 something could not be run.")]
+pub struct BenchSoundness {
+    /// How many mutants that behave differently
+    #[arg(long, value_name = "N", default_value = "1100")]
+    pub mutants: NonZeroUsize,
+
+    /// Which ones
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Mutants of these kernels; default: twelve that are proved fast
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub only: Vec<String>,
+
+    /// What compiles the kernels
+    #[arg(long, value_enum, default_value_t = KernelCompiler::Gcc12)]
+    pub compiler: KernelCompiler,
+
+    /// With which flags beside -O3 -msse4.2 -fno-pic
+    #[arg(long, value_enum, default_value_t = KernelFlags::Paper)]
+    pub flags: KernelFlags,
+
+    /// Seconds for each mutant
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub limit: u64,
+
+    /// Number of mutants at a time; default: one per core
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 

@@ -14,7 +14,7 @@ use metaloc_proof as proof;
 use std::time::{Duration, Instant};
 
 /// Inputs that are tried before a search begins, and hops of a run.
-const REFUTING_RUNS: u64 = 4;
+const REFUTING_RUNS: u64 = 8;
 const REFUTING_STEPS: usize = 140_000;
 
 /// What came of one function. Only `Proved` says anything about all inputs.
@@ -155,7 +155,32 @@ fn attempt(
         .ok_or_else(|| ProveError::Invalid("the document has no words for it".into()))?;
     let innermost = product.edges.iter().filter(|edge| edge.from == edge.to);
     let unroll = innermost.map(|edge| edge.step.source.len()).max();
+    if options.search.required.is_all() {
+        validate(&function, &globals)?;
+    }
     Ok(Verdict::Proved(Box::new(Proved { function, globals, unroll })))
+}
+
+/// What the document's own rules say of a function, whatever file it will be in.
+fn validate(function: &proof::Function, globals: &[proof::Global]) -> Result<(), ProveError> {
+    let name = || function.name.clone();
+    let hash = function.machine.sha256.clone();
+    let document = proof::Document {
+        schema: proof::SCHEMA.to_owned(),
+        object: proof::Object {
+            name: name(),
+            sha256: hash.clone(),
+            architecture: proof::Architecture::X86_64,
+            kind: proof::ObjectKind::Relocatable,
+        },
+        source: proof::Source { name: name(), sha256: hash.clone(), ir_sha256: hash },
+        globals: globals.to_vec(),
+        functions: vec![function.clone()],
+    };
+    match proof::Proof::new(document) {
+        Ok(_) => Ok(()),
+        Err(defects) => Err(ProveError::Invalid(format!("{defects:?}"))),
+    }
 }
 
 fn solver_name(solver: &Solver) -> (String, String) {

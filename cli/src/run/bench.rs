@@ -2,11 +2,13 @@
 //!
 //! - [`truth`]: how many of the known errors it finds;
 //! - [`cost`]: what it costs;
-//! - [`prove`]: what is proved of the kernels, and how fast.
+//! - [`prove`]: what is proved of the kernels, and how fast;
+//! - [`soundness`]: that no mutant of them is.
 
 mod cost;
 mod prove;
 mod reading;
+mod soundness;
 mod truth;
 
 use anyhow::Result;
@@ -19,5 +21,6 @@ pub fn run(args: &Bench) -> Result<Status> {
         BenchWhat::Truth(args) => truth::run(args),
         BenchWhat::Cost(args) => cost::run(args),
         BenchWhat::Prove(args) => prove::run(args),
+        BenchWhat::Soundness(args) => soundness::run(args),
     }
 }

@@ -4,8 +4,9 @@
 use super::flow;
 use super::node::Invariant;
 use super::replay::Followed;
+use super::required::Class;
 use super::search::{Edge, Failure, Product, Search, Wrong};
-use super::triple::{Context, Goal, Outcome, Step, Triple};
+use super::triple::{Context, Goal, Outcome, Shown, Step, Triple};
 use super::walk::and;
 use crate::bits::Bits;
 use crate::expr::{ExprId, Node as Expr, evaluate};
@@ -54,6 +55,9 @@ impl Search<'_> {
 
     /// Gives up what the seeds happen to have in common and the calling convention does not promise.
     fn weaken_entry(&mut self, product: &mut Product) -> Result<(), Failure> {
+        if !self.options.required.has(Class::Precondition) {
+            return Ok(());
+        }
         loop {
             let Some(invariants) = product.nodes[0].invariants(self.context.arena) else { return Ok(()) };
             let mut weaker = false;
@@ -77,12 +81,21 @@ impl Search<'_> {
         };
         let name = format!("edge {} to {}", edge.from, edge.to);
         let (given, goal) = (triple.given.clone(), triple.source.condition);
-        match self.context.implied_if_defined(&format!("{name} correlation"), &mut triple, &given, goal)?.0 {
+        let correlated = match self.options.required.has(Class::Correlation) {
+            true => {
+                self.context.implied_if_defined(&format!("{name} correlation"), &mut triple, &given, goal)?.0
+            }
+            false => Outcome::Holds(Shown::Rewriting),
+        };
+        match correlated {
             Outcome::Holds(_) => {}
             Outcome::Fails(_) => {
                 return Ok(Checked::Wrong(format!("{name}: the source may take another path")));
             }
             Outcome::Open(reason) => return Ok(Checked::Wrong(format!("{name}: correlation: {reason}"))),
+        }
+        if !self.options.required.has(Class::Preservation) {
+            return Ok(Checked::Holds);
         }
         self.check_kept(product, edge, &mut triple, &name)
     }
@@ -276,6 +289,9 @@ impl Search<'_> {
     pub(super) fn find_uncovered(&mut self, product: &mut Product) -> Result<bool, Failure> {
         let setting = self.context.setting;
         let mut found = false;
+        if !self.options.required.has(Class::Coverage) {
+            return Ok(false);
+        }
         for number in 0..product.nodes.len() {
             let node = &product.nodes[number];
             if setting.machine_anchors.is_exit(node.machine) {

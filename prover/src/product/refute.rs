@@ -7,7 +7,9 @@ use crate::bits::mask;
 use crate::expr::{Arena, Sort};
 use crate::graph::PointId;
 use crate::lift::RETURN_TARGET;
+use crate::region::{Region, address_name};
 use crate::run::state::{State, Table};
+use std::collections::BTreeMap;
 
 /// An input on which the programs differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub struct Refuted {
     pub seed: u64,
     /// Values of the parameters.
     pub parameters: Vec<u128>,
+    /// What each global holds at first.
+    pub memory: BTreeMap<String, Vec<u8>>,
     /// What differs.
     pub what: String,
 }
@@ -54,6 +58,7 @@ pub fn refute(arena: &mut Arena, setting: &Setting, inputs: u64, steps: usize) -
         let what = difference(arena, setting, &mut table, &replay, &state);
         what.map(|what| Refuted {
             seed,
+            memory: globals(arena, setting, &mut table, &begin),
             parameters: setting
                 .problem
                 .parameters
@@ -63,6 +68,27 @@ pub fn refute(arena: &mut Arena, setting: &Setting, inputs: u64, steps: usize) -
             what,
         })
     })
+}
+
+/// The bytes of all globals.
+fn globals(
+    arena: &mut Arena,
+    setting: &Setting,
+    table: &mut Table,
+    state: &State,
+) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for global in &setting.problem.globals {
+        let own = Region::Global(global.symbol.clone());
+        let region = if setting.regions.contains(&own) { own } else { Region::Rest };
+        let (memory, _) = setting.memories(arena, &region);
+        let memory = table.memory(arena, memory);
+        let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
+        let start = state.bits[table.bits(arena, address)] as u64;
+        let bytes = (start..start + global.size_bytes).map(|at| state.memories[memory].byte(at)).collect();
+        found.insert(global.symbol.clone(), bytes);
+    }
+    found
 }
 
 /// What a caller sees differently after both have returned.

@@ -10,6 +10,7 @@ use super::flow::Path;
 use super::node::Node;
 use super::problem::Setting;
 use super::replay::{Followed, Replay, entry_state};
+use super::required::{Class, Required};
 use super::triple::{Context, Step};
 use crate::expr::Arena;
 use crate::graph::PointId;
@@ -29,11 +30,19 @@ pub struct Options {
     pub most_retries: usize,
     /// Memory of this process; a solver has its own limit.
     pub memory_mib: u64,
+    /// What has to be shown.
+    pub required: Required,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { time: Duration::from_secs(60), most_hops: 136, most_retries: 24, memory_mib: 2048 }
+        Options {
+            time: Duration::from_secs(60),
+            most_hops: 136,
+            most_retries: 24,
+            memory_mib: 2048,
+            required: Required::default(),
+        }
     }
 }
 
@@ -319,9 +328,10 @@ impl<'a> Search<'a> {
             })
             .collect();
         let mut fitting = self.fitting(&taking, at.0, path);
+        let forbidden = self.options.required.has(Class::Progress);
         fitting.retain(|hops| {
             let step = Step { machine: path.clone(), source: hops.clone() };
-            let idle = hops.is_empty() && idle_cycle(product, node, at, path);
+            let idle = hops.is_empty() && forbidden && idle_cycle(product, node, at, path);
             !idle && !self.wrong.contains(&(at.0, at.1, step))
         });
         self.effort.candidates += fitting.len();
