@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Inputs that are tried before a search begins, and hops of a run.
 const REFUTING_RUNS: u64 = 8;
-const REFUTING_STEPS: usize = 140_000;
+const REFUTING_STEPS: usize = 400_000;
 
 /// What came of one function. Only `Proved` says anything about all inputs.
 #[derive(Debug)]
@@ -128,6 +128,7 @@ fn attempt(
         parameters: source.parameters.iter().map(|parameter| parameter.variable).collect(),
         returned,
         low_globals: low_globals(code),
+        alignments: code.alignments.clone(),
     };
     let setting = match Setting::new(&mut arena, problem) {
         Ok(setting) => setting,
@@ -141,6 +142,7 @@ fn attempt(
     let (name, version) = solver_name(solver);
     let mut search = Search::new(&mut arena, solver, &setting, options.search);
     let found = search.run().and_then(|product| Ok((search.certify(&product)?, product)));
+    let refuted = if found.is_err() { search.refute(REFUTING_STEPS) } else { None };
     cost.effort = search.effort;
     cost.notes = std::mem::take(&mut search.notes);
     let rewrites = search.context.normaliser.used().map(str::to_owned).collect();
@@ -148,7 +150,7 @@ fn attempt(
     let (certified, product) = match found {
         Ok(found) => found,
         Err(Failure::Solver(error)) => return Err(error.into()),
-        Err(failure) => return Ok(Verdict::Unknown(failure)),
+        Err(failure) => return Ok(refuted.map_or(Verdict::Unknown(failure), Verdict::Refuted)),
     };
     let described = Described { source: &source, code, solver: (name, version), rewrites };
     let function = function(&mut arena, &setting, &product, &certified, &described)

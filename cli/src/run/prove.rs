@@ -9,6 +9,7 @@ use metaloc_proof::{Claim, Discharge, Document, Proof};
 use metaloc_prover::ir::{Module, compile};
 use metaloc_prover::object_file::{FunctionCode, ObjectFile};
 use metaloc_prover::product::document::sha256;
+use metaloc_prover::product::refute::InputSource;
 use metaloc_prover::product::search::Options;
 use metaloc_prover::prove::{Cost, ProveError, ProveOptions, Verdict, prove};
 use metaloc_prover::smt::{Kind, Limits, Program, Solver};
@@ -169,8 +170,12 @@ fn take(
         Verdict::Refuted(refuted) => {
             let parameters: Vec<String> =
                 refuted.parameters.iter().map(|value| format!("{value:#x}")).collect();
-            let input = format!("input {} with parameters [{}]", refuted.seed, parameters.join(", "));
-            (VerdictName::Refuted, Some(format!("{} differs on {input}", refuted.what)))
+            let input = match refuted.input {
+                InputSource::Seed(seed) => format!("input {seed}"),
+                InputSource::Model => "an input that the solver found".to_owned(),
+            };
+            let input = format!("{input} with parameters [{}]", parameters.join(", "));
+            (VerdictName::Refuted, Some(format!("{}, on {input}", refuted.what)))
         }
         Verdict::Unknown(failure) => {
             class = Some(failure.class().name().to_owned());

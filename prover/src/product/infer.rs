@@ -235,6 +235,9 @@ impl Search<'_> {
         for like in likes {
             let Context { arena, table, setting, .. } = &mut self.context;
             let state = triple.assumed.state(arena, table, &like, model);
+            if edge.from == 0 && in_vain == 0 {
+                self.suspects.push(state.clone());
+            }
             let followed = self.replay.follow(setting, before, &edge.step, &state);
             // Memory that differs afterwards is for the question about memory to find: here it may come from a
             // model that does not speak of all that the invariant does.
@@ -331,6 +334,9 @@ impl Search<'_> {
                             return Err(Failure::Open(format!(
                                 "{name}: a model that does not take the path"
                             )));
+                        }
+                        if number == 0 {
+                            self.suspects.push(state.clone());
                         }
                         product.nodes[number].add(&state);
                         product.nodes[number].keep(&state);

@@ -9,6 +9,7 @@ use super::columns::{Common, columns};
 use super::flow::Path;
 use super::node::Node;
 use super::problem::Setting;
+use super::refute::{InputSource, Refuted, Refuter};
 use super::replay::{Followed, Replay, entry_state};
 use super::required::{Class, Required};
 use super::triple::{Context, Step};
@@ -148,6 +149,8 @@ pub struct Effort {
 const SEEDS: u64 = 64;
 /// Of these, how many are run to the end.
 const LONG_RUNS: u64 = 3;
+/// Entry states from models that are run to the end.
+const MOST_SUSPECTS: usize = 16;
 /// Steps of the product in a run to the end.
 const LONG_STEPS: usize = 300_000;
 
@@ -164,6 +167,8 @@ pub struct Search<'a> {
     pub effort: Effort,
     /// Correlations that turned out wrong, with reasons.
     pub notes: Vec<String>,
+    /// States at the entry that a model of the solver made: inputs that something may be wrong with.
+    pub(super) suspects: Vec<State>,
 }
 
 impl<'a> Search<'a> {
@@ -192,6 +197,7 @@ impl<'a> Search<'a> {
             wrong: HashSet::new(),
             effort: Effort::default(),
             notes: Vec::new(),
+            suspects: Vec::new(),
         }
     }
 
@@ -214,6 +220,17 @@ impl<'a> Search<'a> {
             }
         }
         Err(Failure::Exhausted(self.options.most_retries, last))
+    }
+
+    /// Runs both programs from the entry states that models of the solver gave: one may show that they differ.
+    pub fn refute(&mut self, steps: usize) -> Option<Refuted> {
+        let Context { arena, setting, table, .. } = &mut self.context;
+        let refuter = Refuter::new(arena, setting, table, steps);
+        let suspects = std::mem::take(&mut self.suspects);
+        suspects.iter().take(MOST_SUSPECTS).find_map(|suspect| {
+            let state = table.completed(suspect);
+            refuter.run(arena, table, &state, InputSource::Model)
+        })
     }
 
     /// Whether there is time and memory left.

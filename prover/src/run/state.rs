@@ -48,6 +48,14 @@ impl Table {
         State { bits: bits.collect(), memories: memories.collect(), surprises: mixed(seed ^ 4) }
     }
 
+    /// A state with a value for each place that the table has got since it was made.
+    pub fn completed(&self, state: &State) -> State {
+        let mut whole = self.made_up(state.surprises);
+        whole.bits[..state.bits.len()].copy_from_slice(&state.bits);
+        whole.memories[..state.memories.len()].clone_from_slice(&state.memories);
+        whole
+    }
+
     /// A state as a model has it, the rest as in another one. Memories of a model that are equal must be made
     /// so by the caller: a model speaks of single bytes.
     pub fn with_model(&self, arena: &Arena, like: &State, model: &Assignment) -> State {
