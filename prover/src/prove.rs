@@ -142,7 +142,7 @@ fn attempt(
     let (name, version) = solver_name(solver);
     let mut search = Search::new(&mut arena, solver, &setting, options.search);
     let found = search.run().and_then(|product| Ok((search.certify(&product)?, product)));
-    let refuted = if found.is_err() { search.refute(REFUTING_STEPS) } else { None };
+    let refuted = search.refuted.take();
     cost.effort = search.effort;
     cost.notes = std::mem::take(&mut search.notes);
     let rewrites = search.context.normaliser.used().map(str::to_owned).collect();

@@ -94,9 +94,6 @@ impl Search<'_> {
             }
             Outcome::Open(reason) => return Ok(Checked::Wrong(format!("{name}: correlation: {reason}"))),
         }
-        if !self.options.required.has(Class::Preservation) {
-            return Ok(Checked::Holds);
-        }
         self.check_kept(product, edge, &mut triple, &name)
     }
 
@@ -265,6 +262,10 @@ impl Search<'_> {
         given_up: &[usize],
         name: &str,
     ) -> Result<Checked, Failure> {
+        // Then only what a state contradicts is given up, not what is not shown.
+        if !self.options.required.has(Class::Preservation) {
+            return Ok(Checked::Holds);
+        }
         if given_up.is_empty() {
             return Ok(Checked::Wrong(format!("{name}: a counterexample that shows nothing")));
         }

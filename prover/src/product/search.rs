@@ -169,6 +169,8 @@ pub struct Search<'a> {
     pub notes: Vec<String>,
     /// States at the entry that a model of the solver made: inputs that something may be wrong with.
     pub(super) suspects: Vec<State>,
+    /// What running one of them showed.
+    pub refuted: Option<Refuted>,
 }
 
 impl<'a> Search<'a> {
@@ -198,11 +200,20 @@ impl<'a> Search<'a> {
             effort: Effort::default(),
             notes: Vec::new(),
             suspects: Vec::new(),
+            refuted: None,
         }
     }
 
-    /// A product with invariants that are inductive, if one is found.
+    /// A product with invariants that are inductive, if one is found. If not, [`Search::refuted`] may say why.
     pub fn run(&mut self) -> Result<Product, Failure> {
+        let found = self.find();
+        if found.is_err() {
+            self.refute();
+        }
+        found
+    }
+
+    fn find(&mut self) -> Result<Product, Failure> {
         let mut last = String::from("nothing");
         for retry in 0..=self.options.most_retries {
             self.effort.retries = retry;
@@ -223,14 +234,22 @@ impl<'a> Search<'a> {
     }
 
     /// Runs both programs from the entry states that models of the solver gave: one may show that they differ.
-    pub fn refute(&mut self, steps: usize) -> Option<Refuted> {
-        let Context { arena, setting, table, .. } = &mut self.context;
-        let refuter = Refuter::new(arena, setting, table, steps);
+    fn refute(&mut self) -> bool {
         let suspects = std::mem::take(&mut self.suspects);
-        suspects.iter().take(MOST_SUSPECTS).find_map(|suspect| {
+        if suspects.is_empty() || self.refuted.is_some() {
+            return self.refuted.is_some();
+        }
+        // A class of obligation that is left out is to be missed, not made up for.
+        if !self.options.required.is_all() {
+            return false;
+        }
+        let Context { arena, setting, table, .. } = &mut self.context;
+        let refuter = Refuter::new(arena, setting, table, LONG_STEPS);
+        self.refuted = suspects.iter().take(MOST_SUSPECTS).find_map(|suspect| {
             let state = table.completed(suspect);
             refuter.run(arena, table, &state, InputSource::Model)
-        })
+        });
+        self.refuted.is_some()
     }
 
     /// Whether there is time and memory left.
@@ -288,6 +307,9 @@ impl<'a> Search<'a> {
             }
             if !self.find_uncovered(product)? {
                 return Ok(Ok(()));
+            }
+            if self.refute() {
+                return Err(Failure::Open("the programs differ".to_owned()));
             }
         }
     }
