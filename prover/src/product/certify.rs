@@ -402,7 +402,11 @@ impl Search<'_> {
         raw.extend(self.memory_equalities(&triple.assumed));
         let mut assumptions = Vec::new();
         // Lemmas are shown for a defined source: whatever rests on them does, too.
-        let (shown, defined) = if triple.lemmas { (Shown::Solver, true) } else { (shown, defined) };
+        let (shown, defined) = match (triple.lemmas, triple.cases) {
+            (true, _) => (Shown::Solver, true),
+            (false, true) => (Shown::Solver, defined),
+            (false, false) => (shown, defined),
+        };
         if defined {
             raw.extend(&triple.defined);
             assumptions = triple.source.assumptions.iter().map(|guarded| guarded.what.clone()).collect();

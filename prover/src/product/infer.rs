@@ -195,7 +195,7 @@ impl Search<'_> {
         name: &str,
     ) -> Result<Vec<(usize, Vec<ExprId>)>, Failure> {
         let context = &mut self.context;
-        let mut open = open_goals(context, triple, invariants);
+        let mut open = open_goals(context, triple, invariants, given, name)?;
         if !open.is_empty() {
             let mut roots: Vec<ExprId> = open.iter().flat_map(|(_, goal)| goal.iter().copied()).collect();
             let regions: Vec<_> = context.setting.regions.iter().cloned().collect();
@@ -210,7 +210,7 @@ impl Search<'_> {
                     break;
                 }
             }
-            open = open_goals(context, triple, invariants);
+            open = open_goals(context, triple, invariants, given, name)?;
         }
         Ok(open)
     }
@@ -374,25 +374,29 @@ fn open_goals(
     context: &mut Context,
     triple: &mut Triple,
     invariants: &[Invariant],
-) -> Vec<(usize, Vec<ExprId>)> {
+    given: &[ExprId],
+    name: &str,
+) -> Result<Vec<(usize, Vec<ExprId>)>, Failure> {
     let mut open = Vec::new();
     for (number, invariant) in invariants.iter().enumerate() {
         let bits = match context.after(triple, invariant) {
             Goal::Bits(bits) => bits,
             Goal::Anywhere(bit) => vec![bit],
         };
-        let left: Vec<ExprId> = bits
-            .into_iter()
-            .filter(|bit| {
-                let form = triple.assumed.rewrite(context.arena, &mut context.normaliser, *bit);
-                !context.arena.as_constant(form).is_some_and(|bits| bits.is_set())
-            })
-            .collect();
+        let mut left = Vec::new();
+        for bit in bits {
+            let form = triple.assumed.rewrite(context.arena, &mut context.normaliser, bit);
+            let rewritten = context.arena.as_constant(form).is_some_and(|bits| bits.is_set());
+            let name = format!("{name} kept {number}");
+            if !rewritten && !context.holds_by_cases(&name, triple, given, form)? {
+                left.push(bit);
+            }
+        }
         if left.is_empty() {
             context.solver.statistics.normaliser += 1;
         } else {
             open.push((number, left));
         }
     }
-    open
+    Ok(open)
 }

@@ -16,7 +16,7 @@ use super::triple::{Context, Step};
 use crate::expr::Arena;
 use crate::graph::PointId;
 use crate::run::state::{State, Table};
-use crate::smt::{SmtError, Solver};
+use crate::smt::{Limits, SmtError, Solver};
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
@@ -151,6 +151,10 @@ const SEEDS: u64 = 64;
 const LONG_RUNS: u64 = 3;
 /// Entry states from models that are run to the end.
 const MOST_SUSPECTS: usize = 16;
+/// How many, these included, are run for long enough to leave an inner loop a few times: with too few states at
+/// the head of the outer one, what they have in common hides what always holds.
+const MEDIUM_RUNS: u64 = 24;
+const MEDIUM_STEPS: usize = 1200;
 /// Steps of the product in a run to the end.
 const LONG_STEPS: usize = 300_000;
 
@@ -162,6 +166,8 @@ pub struct Search<'a> {
     pub(super) common: Common,
     pub(super) options: Options,
     pub(super) begun: Instant,
+    /// What one question may cost.
+    query: Limits,
     wrong: HashSet<(PointId, PointId, Step)>,
     /// What was done.
     pub effort: Effort,
@@ -189,13 +195,14 @@ impl<'a> Search<'a> {
         let facts = setting.facts(arena);
         let normaliser = Default::default();
         let context = Context { arena, solver, normaliser, setting, table, facts, walks: 0 };
-        let begun = Instant::now();
+        let (begun, query) = (Instant::now(), context.solver.limits());
         Search {
             context,
             replay,
             common,
             options,
             begun,
+            query,
             wrong: HashSet::new(),
             effort: Effort::default(),
             notes: Vec::new(),
@@ -253,10 +260,13 @@ impl<'a> Search<'a> {
     }
 
     /// Whether there is time and memory left.
-    pub(super) fn check_limits(&self) -> Result<(), Failure> {
-        if self.begun.elapsed() > self.options.time {
+    pub(super) fn check_limits(&mut self) -> Result<(), Failure> {
+        let left = self.options.time.saturating_sub(self.begun.elapsed());
+        if left.is_zero() {
             return Err(Failure::Time(self.options.time));
         }
+        // No question may take longer than the function has.
+        self.context.solver.set_limits(Limits { time: self.query.time.min(left), ..self.query });
         match resident_mib() {
             Some(mib) if mib > self.options.memory_mib => Err(Failure::Memory(mib)),
             _ => Ok(()),
@@ -497,7 +507,11 @@ impl<'a> Search<'a> {
         product.edges.push(Edge { from, to, step });
         let states = product.nodes[from].states.clone();
         for (number, state) in states.iter().enumerate() {
-            let steps = if (number as u64) < LONG_RUNS { LONG_STEPS } else { 8 };
+            let steps = match number as u64 {
+                0..LONG_RUNS => LONG_STEPS,
+                LONG_RUNS..MEDIUM_RUNS => MEDIUM_STEPS,
+                _ => 8,
+            };
             self.propagate(product, from, state, steps);
         }
     }
