@@ -307,7 +307,7 @@ pub struct SelftestSwap {
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// Measure: how many known errors are found, and what observing costs
+/// Measure: how many known errors are found, what observing costs, what is proved
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: metaloc bench truth --llvm 16")]
 pub struct Bench {
@@ -319,6 +319,8 @@ pub struct Bench {
 pub enum BenchWhat {
     Truth(BenchTruth),
     Cost(BenchCost),
+    Prove(BenchProve),
+    Soundness(BenchSoundness),
 }
 
 /// Known errors: how many show in what a pass leaves behind, and how many of those a report finds
@@ -364,6 +366,113 @@ pub enum TruthInputs {
     Upstream,
     /// Both; a record is found if one of them finds it
     All,
+}
+
+/// The kernels of regress/kernels, compiled and proved: verdicts, times and search effort
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc bench prove --compiler gcc-12 --flags paper
+  metaloc bench prove --only s000,vpv,sum1d --at-least 3 --format json
+
+Each kernel is proved by a process of its own, as `metaloc prove` does it. Classes of failure: time, memory,
+correlation (none was left), obligation (one was not shown), unsupported.
+Exit status: 0, 1 if a kernel is refuted or fewer are proved than asked for, 2 something could not be run.")]
+pub struct BenchProve {
+    /// What compiles the kernels
+    #[arg(long, value_enum, default_value_t = KernelCompiler::Gcc12)]
+    pub compiler: KernelCompiler,
+
+    /// With which flags beside -O3 -msse4.2 -fno-pic
+    #[arg(long, value_enum, default_value_t = KernelFlags::Paper)]
+    pub flags: KernelFlags,
+
+    /// Only these kernels
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub only: Vec<String>,
+
+    /// Seconds for each function
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    pub limit: u64,
+
+    /// Fail if fewer are proved
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub at_least: usize,
+
+    /// Number of kernels at a time; default: one per core
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+}
+
+/// Mutants of proved kernels that behave differently: none may be proved
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: metaloc bench soundness --mutants 1100 --seed 1
+
+Eleven kinds of mutants, as many of each: ten of the machine code, one of the source. A mutant counts if running
+it shows that it behaves differently. The kernels themselves are proved in the same run. The same seed makes the
+same mutants.
+Exit status: 0, 1 if a mutant is proved or a kernel is not, 2 something could not be run.")]
+pub struct BenchSoundness {
+    /// How many mutants that behave differently
+    #[arg(long, value_name = "N", default_value = "1100")]
+    pub mutants: NonZeroUsize,
+
+    /// Which ones
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Mutants of these kernels; default: twelve that are proved fast
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub only: Vec<String>,
+
+    /// What compiles the kernels
+    #[arg(long, value_enum, default_value_t = KernelCompiler::Gcc12)]
+    pub compiler: KernelCompiler,
+
+    /// With which flags beside -O3 -msse4.2 -fno-pic
+    #[arg(long, value_enum, default_value_t = KernelFlags::Paper)]
+    pub flags: KernelFlags,
+
+    /// Seconds for each mutant
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub limit: u64,
+
+    /// Number of mutants at a time; default: one per core
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+}
+
+/// A compiler of kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KernelCompiler {
+    /// Debian's gcc 12
+    #[value(name = "gcc-12")]
+    Gcc12,
+    /// The clang of the LLVM that makes the IR
+    #[value(name = "clang-19")]
+    Clang19,
+}
+
+/// Flags for kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KernelFlags {
+    /// As in the papers: -fwrapv -fno-strict-aliasing -fno-builtin and so on
+    Paper,
+    /// None
+    Default,
 }
 
 /// User and system time and memory of opt at default<O2>, plain and with the plugin, runs interleaved

@@ -7,6 +7,9 @@
 //! - [`adapt`]: IR text of a newer LLVM made readable for an older one;
 //! - [`programs`]: real programs as bitcode;
 //! - [`generate`]: modules of any size;
+//! - [`kernels`]: the loops that are proved, and what they are compiled with; [`mutants`]: the same, with one
+//!   thing changed;
+//! - [`random`]: numbers that a seed brings back;
 //! - [`static_opt`]: an `opt` without `libLLVM`;
 //! - [`stock`]: running stock tools that must succeed;
 //! - [`ir_text`]: reading printed IR: functions, blocks, instructions and their locations.
@@ -19,10 +22,13 @@ mod error;
 pub mod generate;
 pub mod header;
 pub mod ir_text;
+pub mod kernels;
 pub mod llvm_tests;
+pub mod mutants;
 pub mod own_tests;
 pub mod pass_names;
 pub mod programs;
+pub mod random;
 pub mod regress;
 pub mod run_line;
 pub mod shell;

@@ -23,7 +23,7 @@ fn main() {
         .collect();
     println!("{} kernels", kernels.len());
     let with = arguments.iter().find_map(|argument| argument.strip_prefix("--with=")).unwrap_or("");
-    for configuration in Configuration::all().iter().filter(|known| known.name.contains(with)) {
+    for configuration in kernels::configurations().iter().filter(|known| known.name.contains(with)) {
         report(configuration, &kernels, judge, verbose);
     }
 }

@@ -14,8 +14,8 @@ use metaloc_proof as proof;
 use std::time::{Duration, Instant};
 
 /// Inputs that are tried before a search begins, and hops of a run.
-const REFUTING_RUNS: u64 = 4;
-const REFUTING_STEPS: usize = 140_000;
+const REFUTING_RUNS: u64 = 8;
+const REFUTING_STEPS: usize = 400_000;
 
 /// What came of one function. Only `Proved` says anything about all inputs.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub enum Verdict {
     /// The two differ on an input that was run.
     Refuted(Refuted),
     /// Nothing was shown, and nothing was shown to differ.
-    Unknown(String),
+    Unknown(Failure),
     /// Something in the function has no meaning here.
     Unsupported(String),
 }
@@ -128,6 +128,7 @@ fn attempt(
         parameters: source.parameters.iter().map(|parameter| parameter.variable).collect(),
         returned,
         low_globals: low_globals(code),
+        alignments: code.alignments.clone(),
     };
     let setting = match Setting::new(&mut arena, problem) {
         Ok(setting) => setting,
@@ -141,6 +142,7 @@ fn attempt(
     let (name, version) = solver_name(solver);
     let mut search = Search::new(&mut arena, solver, &setting, options.search);
     let found = search.run().and_then(|product| Ok((search.certify(&product)?, product)));
+    let refuted = search.refuted.take();
     cost.effort = search.effort;
     cost.notes = std::mem::take(&mut search.notes);
     let rewrites = search.context.normaliser.used().map(str::to_owned).collect();
@@ -148,14 +150,39 @@ fn attempt(
     let (certified, product) = match found {
         Ok(found) => found,
         Err(Failure::Solver(error)) => return Err(error.into()),
-        Err(failure) => return Ok(Verdict::Unknown(failure.to_string())),
+        Err(failure) => return Ok(refuted.map_or(Verdict::Unknown(failure), Verdict::Refuted)),
     };
     let described = Described { source: &source, code, solver: (name, version), rewrites };
     let function = function(&mut arena, &setting, &product, &certified, &described)
         .ok_or_else(|| ProveError::Invalid("the document has no words for it".into()))?;
     let innermost = product.edges.iter().filter(|edge| edge.from == edge.to);
     let unroll = innermost.map(|edge| edge.step.source.len()).max();
+    if options.search.required.is_all() {
+        validate(&function, &globals)?;
+    }
     Ok(Verdict::Proved(Box::new(Proved { function, globals, unroll })))
+}
+
+/// What the document's own rules say of a function, whatever file it will be in.
+fn validate(function: &proof::Function, globals: &[proof::Global]) -> Result<(), ProveError> {
+    let name = || function.name.clone();
+    let hash = function.machine.sha256.clone();
+    let document = proof::Document {
+        schema: proof::SCHEMA.to_owned(),
+        object: proof::Object {
+            name: name(),
+            sha256: hash.clone(),
+            architecture: proof::Architecture::X86_64,
+            kind: proof::ObjectKind::Relocatable,
+        },
+        source: proof::Source { name: name(), sha256: hash.clone(), ir_sha256: hash },
+        globals: globals.to_vec(),
+        functions: vec![function.clone()],
+    };
+    match proof::Proof::new(document) {
+        Ok(_) => Ok(()),
+        Err(defects) => Err(ProveError::Invalid(format!("{defects:?}"))),
+    }
 }
 
 fn solver_name(solver: &Solver) -> (String, String) {

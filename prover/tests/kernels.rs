@@ -10,8 +10,8 @@ use std::sync::Mutex;
 
 /// Calls `visit` for each kernel and both compilers with the papers' flags, on two threads.
 fn each(wanted: impl Fn(&Kernel) -> bool, i386: bool, visit: impl Fn(&Configuration, &Kernel) + Sync) {
-    let mut configurations = Configuration::all();
-    configurations.retain(|known| known.name.contains("paper") && known.name.contains("i386") == i386);
+    let mut configurations = kernels::configurations();
+    configurations.retain(|known| known.name.contains("paper") && known.i386 == i386);
     let mut work = Vec::new();
     for kernel in kernels::all().into_iter().filter(wanted) {
         work.push(kernel);
@@ -103,7 +103,7 @@ fn a_graph_of_another_function_is_noticed() {
     std::fs::copy(kernels::folder().join("tsvc.h"), folder.path().join("tsvc.h")).unwrap();
     let text = std::fs::read_to_string(kernels::folder().join("vpv.c")).unwrap();
     std::fs::write(&other, text.replace("a[i] += b[i]", "a[i] += b[i] | 1")).unwrap();
-    let configuration = &Configuration::all()[0];
+    let configuration = &kernels::configurations()[0];
     let kernel = Kernel {
         path: kernels::folder().join("vpv.c"),
         name: "vpv".into(),

@@ -1,10 +1,14 @@
 //! `metaloc bench`: figures about the tool itself.
 //!
 //! - [`truth`]: how many of the known errors it finds;
-//! - [`cost`]: what it costs.
+//! - [`cost`]: what it costs;
+//! - [`prove`]: what is proved of the kernels, and how fast;
+//! - [`soundness`]: that no mutant of them is.
 
 mod cost;
+mod prove;
 mod reading;
+mod soundness;
 mod truth;
 
 use anyhow::Result;
@@ -16,5 +20,7 @@ pub fn run(args: &Bench) -> Result<Status> {
     match &args.what {
         BenchWhat::Truth(args) => truth::run(args),
         BenchWhat::Cost(args) => cost::run(args),
+        BenchWhat::Prove(args) => prove::run(args),
+        BenchWhat::Soundness(args) => soundness::run(args),
     }
 }

@@ -9,10 +9,11 @@ use metaloc_proof::{Claim, Discharge, Document, Proof};
 use metaloc_prover::ir::{Module, compile};
 use metaloc_prover::object_file::{FunctionCode, ObjectFile};
 use metaloc_prover::product::document::sha256;
+use metaloc_prover::product::refute::InputSource;
 use metaloc_prover::product::search::Options;
 use metaloc_prover::prove::{Cost, ProveError, ProveOptions, Verdict, prove};
 use metaloc_prover::smt::{Kind, Limits, Program, Solver};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::find_llvm;
 use crate::args::{Format, Prove, SolverName};
@@ -28,36 +29,59 @@ pub fn run(args: &Prove) -> Result<Status> {
 }
 
 /// `metaloc.prove/1`: what came of each function.
-#[derive(Debug, Serialize)]
-struct Summary {
-    schema: &'static str,
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Summary {
+    schema: String,
     object: String,
     source: String,
-    functions: Vec<FunctionResult>,
+    pub(super) functions: Vec<FunctionResult>,
 }
 
-#[derive(Debug, Serialize)]
-struct FunctionResult {
-    name: String,
-    verdict: &'static str,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct FunctionResult {
+    pub(super) name: String,
+    pub(super) verdict: VerdictName,
+    /// What kind of limit an unknown one ran into.
+    pub(super) class: Option<String>,
     /// Why not proved; `null` for a proof.
-    reason: Option<String>,
-    seconds: f64,
+    pub(super) reason: Option<String>,
+    pub(super) seconds: f64,
     /// Source iterations in one iteration of the machine's innermost loops, the most; `null` without a proof.
-    unroll: Option<usize>,
+    pub(super) unroll: Option<usize>,
     /// Obligations in the proof.
-    obligations: usize,
-    queries: Queries,
-    counterexamples: usize,
-    candidates: usize,
-    retries: usize,
+    pub(super) obligations: usize,
+    pub(super) queries: Queries,
+    pub(super) counterexamples: usize,
+    pub(super) candidates: usize,
+    pub(super) retries: usize,
+}
+
+/// The four verdicts, as documents write them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum VerdictName {
+    Proved,
+    Refuted,
+    Unknown,
+    Unsupported,
+}
+
+impl VerdictName {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            VerdictName::Proved => "proved",
+            VerdictName::Refuted => "refuted",
+            VerdictName::Unknown => "unknown",
+            VerdictName::Unsupported => "unsupported",
+        }
+    }
 }
 
 /// Questions settled while searching and proving.
-#[derive(Debug, Serialize)]
-struct Queries {
-    normaliser: u64,
-    solver: u64,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Queries {
+    pub(super) normaliser: u64,
+    pub(super) solver: u64,
 }
 
 fn search(args: &Prove, object: &Path, source: &Path) -> Result<Status> {
@@ -98,10 +122,10 @@ fn search(args: &Prove, object: &Path, source: &Path) -> Result<Status> {
         let outcome = prove(&module, code, &program, options);
         results.push(take(&mut document, code, outcome)?);
     }
-    let all = results.iter().all(|result| result.verdict == "proved");
+    let all = results.iter().all(|result| result.verdict == VerdictName::Proved);
     let status = if all { Status::Clean } else { Status::Findings };
     let summary = Summary {
-        schema: "metaloc.prove/1",
+        schema: "metaloc.prove/1".to_owned(),
         object: document.object.name.clone(),
         source: document.source.name.clone(),
         functions: results,
@@ -130,6 +154,7 @@ fn take(
         Err(error) => return Err(error.into()),
     };
     let (mut obligations, mut unroll) = (0, None);
+    let mut class = None;
     let (verdict, reason) = match verdict {
         Verdict::Proved(proved) => {
             obligations = proved.function.obligations.len();
@@ -140,20 +165,28 @@ fn take(
                 }
             }
             document.functions.push(proved.function);
-            ("proved", None)
+            (VerdictName::Proved, None)
         }
         Verdict::Refuted(refuted) => {
             let parameters: Vec<String> =
                 refuted.parameters.iter().map(|value| format!("{value:#x}")).collect();
-            let input = format!("input {} with parameters [{}]", refuted.seed, parameters.join(", "));
-            ("refuted", Some(format!("{} differs on {input}", refuted.what)))
+            let input = match refuted.input {
+                InputSource::Seed(seed) => format!("input {seed}"),
+                InputSource::Model => "an input that the solver found".to_owned(),
+            };
+            let input = format!("{input} with parameters [{}]", parameters.join(", "));
+            (VerdictName::Refuted, Some(format!("{}, on {input}", refuted.what)))
         }
-        Verdict::Unknown(reason) => ("unknown", Some(reason)),
-        Verdict::Unsupported(what) => ("unsupported", Some(what)),
+        Verdict::Unknown(failure) => {
+            class = Some(failure.class().name().to_owned());
+            (VerdictName::Unknown, Some(failure.to_string()))
+        }
+        Verdict::Unsupported(what) => (VerdictName::Unsupported, Some(what)),
     };
     Ok(FunctionResult {
         name: code.name.clone(),
         verdict,
+        class,
         reason,
         seconds: cost.time.as_secs_f64(),
         unroll,
@@ -174,7 +207,7 @@ fn print_summary(summary: &Summary) -> Result<()> {
         output::print(&format!(
             "{}: {}{reason} ({:.1} s, {} obligations, settled {} by rewriting, {} questions to the solver)\n",
             result.name,
-            result.verdict,
+            result.verdict.text(),
             result.seconds,
             result.obligations,
             result.queries.normaliser,

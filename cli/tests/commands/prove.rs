@@ -70,3 +70,36 @@ fn what_cannot_be_proved_has_one_clear_error() {
     let nothing = ran(metaloc().arg("prove")).with_status(2).stderr;
     assert!(nothing.contains("want OBJECT and --source FILE, or --check PROOF"), "{nothing}");
 }
+
+#[test]
+fn the_bench_proves_a_kernel_and_counts_those_it_wants() {
+    let bench = || metaloc().args(["bench", "prove", "--only", "vpv", "--format", "json"]);
+    let said = ran(bench().args(["--at-least", "1"])).with_status(0).stdout;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((said["proved"].as_u64(), said["of"].as_u64()), (Some(1), Some(1)), "{said}");
+    let row = &said["kernels"][0];
+    assert_eq!((row["name"].as_str(), row["unroll"].as_u64()), (Some("vpv"), Some(4)), "{row}");
+    assert_eq!(row["product"]["nodes"].as_u64(), Some(3), "entry, loop, exit");
+    ran(bench().args(["--at-least", "2"])).with_status(1);
+    let unknown = ran(metaloc().args(["bench", "prove", "--only", "nothing"])).with_status(2).stderr;
+    assert!(unknown.contains("no kernel 'nothing'"), "{unknown}");
+}
+
+#[test]
+fn mutants_are_refuted_and_the_same_for_a_seed() {
+    let bench = |seed: &str| {
+        let args = ["bench", "soundness", "--only", "vpv", "--mutants", "11", "--limit", "5", "--format", "json"];
+        let said = ran(metaloc().args(args).args(["--seed", seed])).with_status(0).stdout;
+        serde_json::from_str::<Value>(&said).unwrap()
+    };
+    let first = bench("3");
+    assert_eq!((first["different"].as_u64(), first["false_proofs"].as_array().unwrap().len()), (Some(11), 0));
+    assert!(first["confirmed"].as_u64() >= Some(8), "{first}");
+    assert_eq!(first["originals_not_proved"].as_array().unwrap().len(), 0, "{first}");
+    let tried = |said: &Value| -> Vec<Option<u64>> {
+        said["kinds"].as_array().unwrap().iter().map(|row| row["tried"].as_u64()).collect()
+    };
+    assert_eq!(tried(&first), tried(&bench("3")));
+    let refused = ran(metaloc().args(["bench", "soundness", "--only", "s4115"])).with_status(2).stderr;
+    assert!(refused.contains("s4115 is not defined for all inputs"), "{refused}");
+}

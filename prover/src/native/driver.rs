@@ -1,8 +1,45 @@
 //! The C text of the driver. It prints the addresses of the globals; then, for each input, it reads the number
-//! of a function, the arguments and the globals, calls, and prints the result and the globals.
+//! of a function, the arguments and the globals, calls, and prints the result, what the function did not keep
+//! though the caller wants it back, and the globals.
 
 use crate::ir::Global;
 use std::fmt::Write;
+
+/// How a function is called. On x86-64 the registers that it must keep hold chosen numbers, as do the words
+/// above its return address, and the bits in which they differ afterwards, the stack pointer included, are what
+/// was lost. On i386 that is not looked at.
+const CALL: &str = r#"
+#ifdef __x86_64__
+uint64_t metaloc_call(void *function, const uint64_t *arguments, uint64_t *lost);
+uint64_t metaloc_stack;
+__asm__(
+  ".text\n.globl metaloc_call\n.type metaloc_call, @function\nmetaloc_call:\n"
+  "push %rbx\npush %rbp\npush %r12\npush %r13\npush %r14\npush %r15\npush %rdx\n"
+  "mov %rdi, %r11\nmov %rsi, %r10\n"
+  "movabs $0x1234567890abcdef, %rax\npush %rax\npush %rax\n"
+  "mov (%r10), %rdi\nmov 8(%r10), %rsi\nmov 16(%r10), %rdx\nmov 24(%r10), %rcx\n"
+  "mov 32(%r10), %r8\nmov 40(%r10), %r9\n"
+  "movabs $0x0101010101010101, %rbx\nmovabs $0x0202020202020202, %rbp\n"
+  "movabs $0x0303030303030303, %r12\nmovabs $0x0404040404040404, %r13\n"
+  "movabs $0x0505050505050505, %r14\nmovabs $0x0606060606060606, %r15\n"
+  "mov %rsp, metaloc_stack\n"
+  "call *%r11\n"
+  "mov %rsp, %rcx\nmov metaloc_stack, %rsp\nxor %rsp, %rcx\n"
+  "movabs $0x0101010101010101, %rdx\nxor %rbx, %rdx\nor %rdx, %rcx\n"
+  "movabs $0x0202020202020202, %rdx\nxor %rbp, %rdx\nor %rdx, %rcx\n"
+  "movabs $0x0303030303030303, %rdx\nxor %r12, %rdx\nor %rdx, %rcx\n"
+  "movabs $0x0404040404040404, %rdx\nxor %r13, %rdx\nor %rdx, %rcx\n"
+  "movabs $0x0505050505050505, %rdx\nxor %r14, %rdx\nor %rdx, %rcx\n"
+  "movabs $0x0606060606060606, %rdx\nxor %r15, %rdx\nor %rdx, %rcx\n"
+  "movabs $0x1234567890abcdef, %rbx\npop %rdx\nxor %rbx, %rdx\nor %rdx, %rcx\n"
+  "pop %rdx\nxor %rbx, %rdx\nor %rdx, %rcx\n"
+  "pop %rdx\nmov %rcx, (%rdx)\n"
+  "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbp\npop %rbx\nret\n");
+#define CALL(function) metaloc_call((void *)(function), head + 1, &lost)
+#else
+#define CALL(function) (function)(ARGUMENTS)
+#endif
+"#;
 
 pub(super) fn source(globals: &[Global], functions: &[String]) -> String {
     let mut text = String::from(
@@ -22,11 +59,12 @@ pub(super) fn source(globals: &[Global], functions: &[String]) -> String {
     for function in functions {
         let _ = writeln!(text, "uintptr_t {function}();");
     }
+    text.push_str(CALL);
     text.push_str("static uintptr_t (*const functions[])() = {");
     functions.iter().for_each(|function| {
         let _ = write!(text, "{function}, ");
     });
-    text.push_str("0};\nint main(void) {\n  uint64_t head[7], returned;\n");
+    text.push_str("0};\nint main(void) {\n  uint64_t head[7], returned, lost = 0;\n");
     for global in globals {
         let _ = writeln!(text, "  returned = (uintptr_t){}; fwrite(&returned, 8, 1, stdout);", global.symbol);
     }
@@ -39,8 +77,8 @@ pub(super) fn source(globals: &[Global], functions: &[String]) -> String {
         );
     }
     text.push_str(
-        "    returned = functions[head[0]](ARGUMENTS);\n    \
-         fwrite(&returned, 8, 1, stdout);\n",
+        "    returned = CALL(functions[head[0]]);\n    \
+         fwrite(&returned, 8, 1, stdout);\n    fwrite(&lost, 8, 1, stdout);\n",
     );
     for global in globals.iter().filter(|global| global.size_bytes > 0) {
         let _ = writeln!(text, "    fwrite({0}, {1}, 1, stdout);", global.symbol, global.size_bytes);

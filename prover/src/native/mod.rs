@@ -27,6 +27,17 @@ pub struct Native {
     folder: tempfile::TempDir,
     globals: Vec<Placed>,
     functions: Vec<String>,
+    time_limit: Duration,
+}
+
+/// A driver that is compiled and not yet linked with functions: many objects can share it.
+#[derive(Debug)]
+pub struct Driver {
+    folder: tempfile::TempDir,
+    compiler: PathBuf,
+    address_bits: u32,
+    globals: Vec<Global>,
+    functions: Vec<String>,
 }
 
 /// A global and where the linker has put it.
@@ -54,6 +65,9 @@ pub struct Input {
 pub struct Output {
     /// The result register.
     pub returned: u64,
+    /// Bits in which something differs that the function must keep: callee-saved registers, the stack pointer, the
+    /// caller's words above the return address. Not looked at in 32-bit code.
+    pub lost: u64,
     /// Bytes of each global.
     pub memory: Vec<Vec<u8>>,
 }
@@ -86,6 +100,66 @@ pub enum NativeError {
     NoFunction(String),
 }
 
+impl Driver {
+    /// A driver that owns the globals and calls the functions. `address_bits` is 64, or 32.
+    pub fn new(
+        compiler: &Path,
+        address_bits: u32,
+        globals: &[Global],
+        functions: &[String],
+    ) -> Result<Driver, NativeError> {
+        let folder = tempfile::tempdir()?;
+        let source = folder.path().join("driver.c");
+        std::fs::write(&source, driver::source(globals, functions))?;
+        let task = Task::new(compiler)
+            .arg(format!("-m{address_bits}"))
+            .args(["-O1", "-w", "-fno-pie", "-c", "-o"])
+            .arg(folder.path().join("driver.o"))
+            .arg(&source);
+        succeed(task)?;
+        Ok(Driver {
+            folder,
+            compiler: compiler.to_owned(),
+            address_bits,
+            globals: globals.to_vec(),
+            functions: functions.to_vec(),
+        })
+    }
+
+    /// The driver with objects that define its functions and leave its globals undefined.
+    pub fn link(&self, objects: &[PathBuf]) -> Result<Native, NativeError> {
+        let folder = tempfile::tempdir()?;
+        let task = Task::new(&self.compiler)
+            .arg(format!("-m{}", self.address_bits))
+            .args(["-no-pie", "-o"])
+            .arg(folder.path().join("driver"))
+            .arg(self.folder.path().join("driver.o"))
+            .args(objects.iter().map(PathBuf::as_path));
+        succeed(task)?;
+        let mut native =
+            Native { folder, globals: Vec::new(), functions: self.functions.clone(), time_limit: TIME_LIMIT };
+        let addresses = native.ask(Vec::new(), 8 * self.globals.len())?;
+        let addresses = addresses.chunks_exact(8).map(word);
+        native.globals = self
+            .globals
+            .iter()
+            .cloned()
+            .zip(addresses)
+            .map(|(global, address)| Placed { global, address })
+            .collect();
+        Ok(native)
+    }
+}
+
+fn succeed(task: Task) -> Result<(), NativeError> {
+    let outcome = task.timeout(TIME_LIMIT).run()?;
+    if outcome.exit.success() {
+        return Ok(());
+    }
+    let said = outcome.stderr_text();
+    Err(NativeError::Link(said.lines().take(5).collect::<Vec<_>>().join("\n")))
+}
+
 impl Native {
     /// Links objects with a driver for some of their functions. `globals` are those that the objects leave
     /// undefined. `address_bits` is 64, or 32 for objects of that kind.
@@ -96,30 +170,12 @@ impl Native {
         globals: &[Global],
         functions: &[String],
     ) -> Result<Native, NativeError> {
-        let folder = tempfile::tempdir()?;
-        let source = folder.path().join("driver.c");
-        std::fs::write(&source, driver::source(globals, functions))?;
-        let link = Task::new(compiler)
-            .arg(format!("-m{address_bits}"))
-            .args(["-O1", "-w", "-fno-pie", "-no-pie", "-o"])
-            .arg(folder.path().join("driver"))
-            .arg(&source)
-            .args(objects.iter().map(PathBuf::as_path));
-        let outcome = link.timeout(TIME_LIMIT).run()?;
-        if !outcome.exit.success() {
-            let said = outcome.stderr_text();
-            return Err(NativeError::Link(said.lines().take(5).collect::<Vec<_>>().join("\n")));
-        }
-        let mut native = Native { folder, globals: Vec::new(), functions: functions.to_vec() };
-        let addresses = native.ask(Vec::new(), 8 * globals.len())?;
-        let addresses = addresses.chunks_exact(8).map(word);
-        native.globals = globals
-            .iter()
-            .cloned()
-            .zip(addresses)
-            .map(|(global, address)| Placed { global, address })
-            .collect();
-        Ok(native)
+        Driver::new(compiler, address_bits, globals, functions)?.link(objects)
+    }
+
+    /// How long all inputs of one call of [`Native::run`] may take.
+    pub fn set_time_limit(&mut self, limit: Duration) {
+        self.time_limit = limit;
     }
 
     /// The globals, with their addresses.
@@ -138,24 +194,25 @@ impl Native {
             request.extend(input.memory.iter().flatten());
         }
         let sizes: Vec<usize> = self.globals.iter().map(|placed| placed.global.size_bytes as usize).collect();
-        let each = 8 + sizes.iter().sum::<usize>();
+        let each = 16 + sizes.iter().sum::<usize>();
         let skipped = 8 * self.globals.len();
         let answer = self.ask(request, skipped + each * inputs.len())?;
         let output = |bytes: &[u8]| {
-            let (returned, mut rest) = bytes.split_at(8);
+            let (returned, rest) = bytes.split_at(8);
+            let (lost, mut rest) = rest.split_at(8);
             let memory = sizes.iter().map(|size| {
                 let (bytes, after) = rest.split_at(*size);
                 rest = after;
                 bytes.to_vec()
             });
-            Output { memory: memory.collect(), returned: word(returned) }
+            Output { memory: memory.collect(), returned: word(returned), lost: word(lost) }
         };
         Ok(answer[skipped..].chunks_exact(each).map(output).collect())
     }
 
     fn ask(&self, request: Vec<u8>, wanted: usize) -> Result<Vec<u8>, NativeError> {
         let driver = Task::new(self.folder.path().join("driver")).stdin(Stdin::Bytes(request));
-        let outcome = driver.timeout(TIME_LIMIT).run()?;
+        let outcome = driver.timeout(self.time_limit).run()?;
         match outcome.exit {
             Exit::Code(0) if outcome.stdout.len() == wanted => Ok(outcome.stdout),
             Exit::Code(0) => Err(NativeError::Answer { found: outcome.stdout.len(), wanted }),

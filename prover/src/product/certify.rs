@@ -17,6 +17,7 @@
 use super::assumed::{Assumed, equal};
 use super::node::Invariant;
 use super::problem::{CALLEE_SAVED, FRAME_BYTES, entry_variable, register};
+use super::required::Class;
 use super::search::{Edge, Failure, Product, Search};
 use super::triple::{Goal, Outcome, Shown, Triple, anywhere, substituted};
 use super::walk::{Guarded, and, implies, or};
@@ -55,13 +56,15 @@ impl Search<'_> {
     /// All obligations of a product.
     pub fn certify(&mut self, product: &Product) -> Result<Vec<Certified>, Failure> {
         let mut certified = Vec::new();
-        self.certify_entry(product, &mut certified)?;
+        if self.options.required.has(Class::Precondition) {
+            self.certify_entry(product, &mut certified)?;
+        }
         for (number, edge) in product.edges.iter().enumerate() {
-            self.check_time()?;
+            self.check_limits()?;
             self.certify_edge(product, number as u32, edge, &mut certified)?;
         }
         for number in 0..product.nodes.len() {
-            self.check_time()?;
+            self.check_limits()?;
             self.certify_node(product, number, &mut certified)?;
         }
         Ok(certified)
@@ -113,10 +116,18 @@ impl Search<'_> {
             .ok_or_else(|| open("an edge from where nothing is known"))?;
         let name = format!("proof edge {number}");
         let (given, goal) = (triple.given.clone(), triple.source.condition);
-        let shown = self.shown(&format!("{name} correlation"), &mut triple, &given, goal)?;
-        certified.push(self.part(Claim::Correlation { edge: number }, &triple, &given, goal, shown));
+        let required = self.options.required;
+        if required.has(Class::Correlation) {
+            let shown = self.shown(&format!("{name} correlation"), &mut triple, &given, goal)?;
+            certified.push(self.part(Claim::Correlation { edge: number }, &triple, &given, goal, shown));
+        }
         let given: Vec<ExprId> = given.iter().copied().chain([goal]).collect();
-        self.certify_preservation(product, number, edge, &mut triple, &given, certified)?;
+        if required.has(Class::Preservation) {
+            self.certify_preservation(product, number, edge, &mut triple, &given, certified)?;
+        }
+        if !required.has(Class::Access) {
+            return Ok(());
+        }
         let safe = self.safe(&triple)?;
         let shown = self.shown(&format!("{name} access"), &mut triple, &given, safe)?;
         certified.push(self.part(Claim::Access { edge: number }, &triple, &given, safe, shown));
@@ -233,8 +244,14 @@ impl Search<'_> {
                 .ok_or_else(|| open("a node without a state"))?;
         let given: Vec<ExprId> = assumed.bits.iter().chain(&self.context.facts).copied().collect();
         let raw: Vec<ExprId> = given.iter().copied().chain(self.memory_equalities(&assumed)).collect();
-        self.certify_satisfiable(at, &mut assumed, &given, &raw, certified)?;
-        if self.context.setting.machine_anchors.is_exit(node.machine) {
+        let required = self.options.required;
+        if required.has(Class::Satisfiable) {
+            self.certify_satisfiable(at, &mut assumed, &given, &raw, certified)?;
+        }
+        if !required.has(if self.is_exit(product, number) { Class::Observable } else { Class::Coverage }) {
+            return Ok(());
+        }
+        if self.is_exit(product, number) {
             return self.certify_exit(product, number, &mut assumed, &given, &raw, certified);
         }
         let mut ways = Vec::new();
@@ -253,6 +270,10 @@ impl Search<'_> {
             assumptions: Vec::new(),
         });
         Ok(())
+    }
+
+    fn is_exit(&self, product: &Product, number: usize) -> bool {
+        self.context.setting.machine_anchors.is_exit(product.nodes[number].machine)
     }
 
     fn certify_satisfiable(
@@ -381,7 +402,11 @@ impl Search<'_> {
         raw.extend(self.memory_equalities(&triple.assumed));
         let mut assumptions = Vec::new();
         // Lemmas are shown for a defined source: whatever rests on them does, too.
-        let (shown, defined) = if triple.lemmas { (Shown::Solver, true) } else { (shown, defined) };
+        let (shown, defined) = match (triple.lemmas, triple.cases) {
+            (true, _) => (Shown::Solver, true),
+            (false, true) => (Shown::Solver, defined),
+            (false, false) => (shown, defined),
+        };
         if defined {
             raw.extend(&triple.defined);
             assumptions = triple.source.assumptions.iter().map(|guarded| guarded.what.clone()).collect();

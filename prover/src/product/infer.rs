@@ -4,8 +4,9 @@
 use super::flow;
 use super::node::Invariant;
 use super::replay::Followed;
+use super::required::Class;
 use super::search::{Edge, Failure, Product, Search, Wrong};
-use super::triple::{Context, Goal, Outcome, Step, Triple};
+use super::triple::{Context, Goal, Outcome, Shown, Step, Triple};
 use super::walk::and;
 use crate::bits::Bits;
 use crate::expr::{ExprId, Node as Expr, evaluate};
@@ -36,7 +37,7 @@ impl Search<'_> {
         self.weaken_entry(product)?;
         let mut open: Vec<usize> = (0..product.edges.len()).collect();
         while let Some(number) = open.pop() {
-            self.check_time()?;
+            self.check_limits()?;
             let edge = product.edges[number].clone();
             match self.check(product, &edge)? {
                 Checked::Holds => {}
@@ -54,6 +55,9 @@ impl Search<'_> {
 
     /// Gives up what the seeds happen to have in common and the calling convention does not promise.
     fn weaken_entry(&mut self, product: &mut Product) -> Result<(), Failure> {
+        if !self.options.required.has(Class::Precondition) {
+            return Ok(());
+        }
         loop {
             let Some(invariants) = product.nodes[0].invariants(self.context.arena) else { return Ok(()) };
             let mut weaker = false;
@@ -77,7 +81,13 @@ impl Search<'_> {
         };
         let name = format!("edge {} to {}", edge.from, edge.to);
         let (given, goal) = (triple.given.clone(), triple.source.condition);
-        match self.context.implied_if_defined(&format!("{name} correlation"), &mut triple, &given, goal)?.0 {
+        let correlated = match self.options.required.has(Class::Correlation) {
+            true => {
+                self.context.implied_if_defined(&format!("{name} correlation"), &mut triple, &given, goal)?.0
+            }
+            false => Outcome::Holds(Shown::Rewriting),
+        };
+        match correlated {
             Outcome::Holds(_) => {}
             Outcome::Fails(_) => {
                 return Ok(Checked::Wrong(format!("{name}: the source may take another path")));
@@ -165,7 +175,7 @@ impl Search<'_> {
                     if !matches!(outcome, Outcome::Holds(_)) {
                         given_up.push(*invariant);
                     }
-                    self.check_time()?;
+                    self.check_limits()?;
                 }
                 if given_up.is_empty() {
                     return Ok(Checked::Holds);
@@ -185,7 +195,7 @@ impl Search<'_> {
         name: &str,
     ) -> Result<Vec<(usize, Vec<ExprId>)>, Failure> {
         let context = &mut self.context;
-        let mut open = open_goals(context, triple, invariants);
+        let mut open = open_goals(context, triple, invariants, given, name)?;
         if !open.is_empty() {
             let mut roots: Vec<ExprId> = open.iter().flat_map(|(_, goal)| goal.iter().copied()).collect();
             let regions: Vec<_> = context.setting.regions.iter().cloned().collect();
@@ -200,7 +210,7 @@ impl Search<'_> {
                     break;
                 }
             }
-            open = open_goals(context, triple, invariants);
+            open = open_goals(context, triple, invariants, given, name)?;
         }
         Ok(open)
     }
@@ -222,6 +232,9 @@ impl Search<'_> {
         for like in likes {
             let Context { arena, table, setting, .. } = &mut self.context;
             let state = triple.assumed.state(arena, table, &like, model);
+            if edge.from == 0 && in_vain == 0 {
+                self.suspects.push(state.clone());
+            }
             let followed = self.replay.follow(setting, before, &edge.step, &state);
             // Memory that differs afterwards is for the question about memory to find: here it may come from a
             // model that does not speak of all that the invariant does.
@@ -249,6 +262,10 @@ impl Search<'_> {
         given_up: &[usize],
         name: &str,
     ) -> Result<Checked, Failure> {
+        // Then only what a state contradicts is given up, not what is not shown.
+        if !self.options.required.has(Class::Preservation) {
+            return Ok(Checked::Holds);
+        }
         if given_up.is_empty() {
             return Ok(Checked::Wrong(format!("{name}: a counterexample that shows nothing")));
         }
@@ -276,6 +293,9 @@ impl Search<'_> {
     pub(super) fn find_uncovered(&mut self, product: &mut Product) -> Result<bool, Failure> {
         let setting = self.context.setting;
         let mut found = false;
+        if !self.options.required.has(Class::Coverage) {
+            return Ok(false);
+        }
         for number in 0..product.nodes.len() {
             let node = &product.nodes[number];
             if setting.machine_anchors.is_exit(node.machine) {
@@ -292,7 +312,7 @@ impl Search<'_> {
                 if known {
                     continue;
                 }
-                self.check_time()?;
+                self.check_limits()?;
                 let node = &product.nodes[number];
                 let step = Step { machine: path, source: Vec::new() };
                 let Some(mut triple) = self.context.triple(node, &step) else { continue };
@@ -315,6 +335,9 @@ impl Search<'_> {
                             return Err(Failure::Open(format!(
                                 "{name}: a model that does not take the path"
                             )));
+                        }
+                        if number == 0 {
+                            self.suspects.push(state.clone());
                         }
                         product.nodes[number].add(&state);
                         product.nodes[number].keep(&state);
@@ -351,25 +374,29 @@ fn open_goals(
     context: &mut Context,
     triple: &mut Triple,
     invariants: &[Invariant],
-) -> Vec<(usize, Vec<ExprId>)> {
+    given: &[ExprId],
+    name: &str,
+) -> Result<Vec<(usize, Vec<ExprId>)>, Failure> {
     let mut open = Vec::new();
     for (number, invariant) in invariants.iter().enumerate() {
         let bits = match context.after(triple, invariant) {
             Goal::Bits(bits) => bits,
             Goal::Anywhere(bit) => vec![bit],
         };
-        let left: Vec<ExprId> = bits
-            .into_iter()
-            .filter(|bit| {
-                let form = triple.assumed.rewrite(context.arena, &mut context.normaliser, *bit);
-                !context.arena.as_constant(form).is_some_and(|bits| bits.is_set())
-            })
-            .collect();
+        let mut left = Vec::new();
+        for bit in bits {
+            let form = triple.assumed.rewrite(context.arena, &mut context.normaliser, bit);
+            let rewritten = context.arena.as_constant(form).is_some_and(|bits| bits.is_set());
+            let name = format!("{name} kept {number}");
+            if !rewritten && !context.holds_by_cases(&name, triple, given, form)? {
+                left.push(bit);
+            }
+        }
         if left.is_empty() {
             context.solver.statistics.normaliser += 1;
         } else {
             open.push((number, left));
         }
     }
-    open
+    Ok(open)
 }

@@ -5,7 +5,8 @@
 //! - [`problem`]: what is to be proved; [`columns`] and [`node`]: the invariant at a pair of points;
 //! - [`replay`]: both programs on concrete states; [`refute`]: an input on which they differ;
 //! - [`triple`] and [`assumed`]: questions about one edge, settled by rewriting or by the solver;
-//! - [`search`] and `infer`: finding a product; [`certify`]: showing all its obligations; [`document`]: the proof.
+//! - [`search`] and `infer`: finding a product; [`certify`]: showing all its obligations, of the classes that
+//!   [`required`] lists; [`document`]: the proof.
 
 pub mod assumed;
 pub mod certify;
@@ -17,6 +18,7 @@ pub mod node;
 pub mod problem;
 pub mod refute;
 pub mod replay;
+pub mod required;
 pub mod search;
 pub mod triple;
 pub mod walk;

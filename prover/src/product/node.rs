@@ -134,9 +134,11 @@ impl Node {
         weaker
     }
 
-    /// Keeps a state to be run on.
+    /// Keeps a state to be run on, once: copies would crowd out the runs that begin elsewhere.
     pub fn keep(&mut self, state: &State) {
-        self.states.push(state.clone());
+        if self.states.last().is_none_or(|last| last.bits != state.bits) {
+            self.states.push(state.clone());
+        }
     }
 
     /// Whether the two memories agree everywhere but in the frame, as far as seen.

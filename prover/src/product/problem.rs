@@ -8,7 +8,7 @@ use crate::graph::Graph;
 use crate::lift::RETURN_TARGET;
 use crate::region::{Region, address_name};
 use metaloc_proof::Global;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Two programs that should behave alike.
 #[derive(Debug)]
@@ -25,9 +25,19 @@ pub struct Problem {
     pub returned: Option<ExprId>,
     /// Globals whose addresses stand in 32-bit fields: the linker puts all of such an object below 2^31.
     pub low_globals: BTreeSet<String>,
+    /// Constants that the machine code has for itself, with what their addresses are multiples of: the linker
+    /// keeps the alignment of a section.
+    pub alignments: BTreeMap<String, u64>,
 }
 
 impl Problem {
+    /// Constants of the machine code that are no globals of the source, with their alignments.
+    pub fn own_constants(&self) -> impl Iterator<Item = (&String, u64)> {
+        let named = |symbol: &String| self.globals.iter().any(|global| global.symbol == *symbol);
+        let own = self.alignments.iter().filter(move |(symbol, _)| !named(symbol));
+        own.map(|(symbol, align)| (symbol, (*align).max(1)))
+    }
+
     /// Addresses of a global are below this power of two.
     pub fn address_bits(&self, symbol: &str) -> u32 {
         if self.low_globals.contains(symbol) { 31 } else { 47 }
@@ -124,6 +134,12 @@ impl Setting {
         })
     }
 
+    /// Whether all memory but the frame is one region.
+    pub fn is_merged(&self) -> bool {
+        let edges = self.problem.source.edges.iter().chain(&self.problem.machine.edges);
+        edges.flat_map(|edge| &edge.accesses).any(|access| access.region == Region::Rest)
+    }
+
     /// The two variables for a region, source first.
     pub fn memories(&self, arena: &mut Arena, region: &Region) -> (ExprId, ExprId) {
         let source = arena.variable(&source_memory_name(region), Sort::Memory(64));
@@ -158,6 +174,12 @@ impl Setting {
             facts.push(below(arena, address, limit));
             facts.push(at_least(arena, address, 4096));
             facts.extend(multiple(arena, address, global.align_bytes, 0));
+        }
+        for (symbol, align) in self.problem.own_constants() {
+            let address = arena.variable(&address_name(symbol), Sort::Bits(64));
+            facts.push(below(arena, address, 1u128 << self.problem.address_bits(symbol)));
+            facts.push(at_least(arena, address, 4096));
+            facts.extend(multiple(arena, address, align, 0));
         }
         facts.extend(self.apart(arena));
         let stack = entry_variable(arena, "rsp");

@@ -1,68 +1,251 @@
-//! Refutation: both programs run to their ends from the same input, and what a caller sees differs. Only a run
-//! that was seen counts; a model of the solver does not.
+//! Refutation: both programs run from the same input, and what a caller sees differs. Only a run that was seen
+//! counts; a model of the solver is an input like any other, once it has been run.
+//!
+//! What a run of the machine can show, where the source returns: another result or memory, a register that is
+//! not given back, a fault, an access where nothing is, or a state that comes again, so that it never ends.
 
-use super::problem::{CALLEE_SAVED, Setting, entry_variable, register};
+use super::assumed::equal;
+use super::problem::{CALLEE_SAVED, FRAME_BYTES, Setting, entry_variable, register};
 use super::replay::{Replay, entry_state};
 use crate::bits::mask;
 use crate::expr::{Arena, Sort};
 use crate::graph::PointId;
 use crate::lift::RETURN_TARGET;
+use crate::region::{Region, address_name};
+use crate::run::Step as Ran;
+use crate::run::code::Code;
 use crate::run::state::{State, Table};
+use std::collections::BTreeMap;
 
 /// An input on which the programs differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refuted {
-    /// Names the input: it is made up from this number.
-    pub seed: u64,
+    /// Where the input is from.
+    pub input: InputSource,
     /// Values of the parameters.
     pub parameters: Vec<u128>,
+    /// What each global holds at first.
+    pub memory: BTreeMap<String, Vec<u8>>,
     /// What differs.
     pub what: String,
 }
 
-/// Looks for an input on which the programs differ. Inputs on which the source does something undefined, or
-/// either runs for longer than `steps` hops, say nothing.
+/// Where an input is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputSource {
+    /// Made up from this number.
+    Seed(u64),
+    /// A model of the solver, completed.
+    Model,
+}
+
+/// Memory is mapped in pages of this size: a read beyond the last page of an object may fault.
+const PAGE_BYTES: u64 = 4096;
+
+/// Both programs, ready to be run to their ends.
+pub struct Refuter<'a> {
+    setting: &'a Setting,
+    replay: Replay,
+    /// Addresses of the accesses of each edge of the machine.
+    addresses: Vec<Code>,
+    /// Bits that are set in a state in which both may begin.
+    may_begin: Code,
+    steps: usize,
+}
+
+/// Looks for an input on which the programs differ, among so many that are made up.
 pub fn refute(arena: &mut Arena, setting: &Setting, inputs: u64, steps: usize) -> Option<Refuted> {
     let mut table = Table::default();
-    let replay = Replay::new(arena, setting, &mut table);
-    let target = arena.variable(RETURN_TARGET, Sort::Bits(64));
-    table.bits(arena, target);
+    let refuter = Refuter::new(arena, setting, &mut table, steps);
     (0..inputs).find_map(|seed| {
         let begin = entry_state(arena, setting, &mut table, seed);
+        refuter.run(arena, &mut table, &begin, InputSource::Seed(seed))
+    })
+}
+
+impl<'a> Refuter<'a> {
+    /// `steps` bounds the run of either program. States must be made after this: it gives variables their places.
+    pub fn new(arena: &mut Arena, setting: &'a Setting, table: &mut Table, steps: usize) -> Refuter<'a> {
+        let replay = Replay::new(arena, setting, table);
+        let (target, result) = (arena.variable(RETURN_TARGET, Sort::Bits(64)), register(arena, "rax"));
+        table.bits(arena, target);
+        table.bits(arena, result);
+        let mut wanted = setting.facts(arena);
+        for (left, right) in setting.precondition(arena) {
+            wanted.push(equal(arena, left, right));
+        }
+        let may_begin = Code::new(arena, table, &wanted);
+        let addresses = setting
+            .problem
+            .machine
+            .edges
+            .iter()
+            .map(|edge| {
+                let addresses: Vec<_> = edge.accesses.iter().map(|access| access.address).collect();
+                Code::new(arena, table, &addresses)
+            })
+            .collect();
+        Refuter { setting, replay, addresses, may_begin, steps }
+    }
+
+    /// Runs both from a state in which they may begin. A state in which the source does something undefined, or
+    /// in which either takes too long, says nothing.
+    pub fn run(
+        &self,
+        arena: &mut Arena,
+        table: &mut Table,
+        begin: &State,
+        input: InputSource,
+    ) -> Option<Refuted> {
+        if !self.may_begin(begin) {
+            return None;
+        }
+        let setting = self.setting;
         let mut state = begin.clone();
         let mut at = PointId(0);
         for step in 0.. {
             if setting.source_anchors.is_exit(at) {
                 break;
             }
-            at = replay.source_hop(&setting.source_anchors, at, &mut state).ok()?;
-            if step > steps {
+            at = self.replay.source_hop(&setting.source_anchors, at, &mut state).ok()?;
+            if step > self.steps {
                 return None;
             }
         }
-        let mut at = PointId(0);
-        for step in 0.. {
-            if setting.machine_anchors.is_exit(at) {
-                break;
-            }
-            // A fault says nothing yet: not all that the linker promises about addresses is known here.
-            at = replay.machine_path(&setting.machine_anchors, at, &mut state).ok()?.to;
-            if step > steps {
-                return None;
-            }
-        }
-        let what = difference(arena, setting, &mut table, &replay, &state);
-        what.map(|what| Refuted {
-            seed,
-            parameters: setting
-                .problem
-                .parameters
-                .iter()
-                .map(|id| begin.bits[table.bits(arena, *id)])
-                .collect(),
+        let what = match self.run_machine(arena, table, &mut state)? {
+            Ended::Returned => difference(arena, setting, table, &self.replay, &state)?,
+            Ended::Otherwise(what) => what,
+        };
+        let parameter = |arena: &Arena, table: &mut Table, id| begin.bits[table.bits(arena, id)];
+        Some(Refuted {
+            input,
+            parameters: setting.problem.parameters.iter().map(|id| parameter(arena, table, *id)).collect(),
+            memory: globals(arena, setting, table, begin),
             what,
         })
-    })
+    }
+
+    /// Whether a state is as the calling convention and the memory model want it.
+    fn may_begin(&self, state: &State) -> bool {
+        let same = self.replay.memories.iter();
+        let mut same = same.map(|(source, machine)| (&state.memories[*source], &state.memories[*machine]));
+        self.may_begin.bits(state).iter().all(|bit| bit.is_set())
+            && same.all(|(source, machine)| source.same_as(machine))
+    }
+
+    fn run_machine(&self, arena: &mut Arena, table: &mut Table, state: &mut State) -> Option<Ended> {
+        let objects = Objects::of(arena, self.setting, table, state);
+        let mut at = PointId(0);
+        let mut earlier: Option<(PointId, State)> = None;
+        for number in 0..self.steps {
+            if self.setting.machine_anchors.is_exit(at) {
+                return Some(Ended::Returned);
+            }
+            // Brent: if a state comes again, it comes again after the next power of two, too.
+            if let Some((point, before)) = &earlier
+                && *point == at
+                && same_machine(before, state)
+            {
+                return Some(Ended::Otherwise("the machine never returns".to_owned()));
+            }
+            if number.is_power_of_two() {
+                earlier = Some((at, state.clone()));
+            }
+            let before = state.clone();
+            match self.replay.machine_step(at, state) {
+                Ran::Taken { edge, to } => {
+                    let accesses = &self.setting.problem.machine.edges[edge].accesses;
+                    let addresses = self.addresses[edge].bits(&before);
+                    for (access, address) in accesses.iter().zip(addresses) {
+                        let address = address.value() as u64;
+                        if let Some(what) =
+                            objects.outside(&access.region, address, access.bytes, access.write)
+                        {
+                            return Some(Ended::Otherwise(what));
+                        }
+                    }
+                    at = to;
+                }
+                Ran::Fault => return Some(Ended::Otherwise("the machine faults".to_owned())),
+                Ran::Undefined(_) | Ran::End => return None,
+            }
+        }
+        None
+    }
+}
+
+enum Ended {
+    Returned,
+    Otherwise(String),
+}
+
+/// Whether all that a step of the machine depends on is the same: what is unknown to it must not matter.
+fn same_machine(left: &State, right: &State) -> bool {
+    left.bits == right.bits
+        && left.memories.iter().zip(&right.memories).all(|(left, right)| left.same_as(right))
+}
+
+/// Where objects lie in a run.
+struct Objects {
+    globals: BTreeMap<String, (u64, u64)>,
+    stack: u64,
+}
+
+impl Objects {
+    fn of(arena: &mut Arena, setting: &Setting, table: &mut Table, state: &State) -> Objects {
+        let mut globals = BTreeMap::new();
+        for global in &setting.problem.globals {
+            let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
+            let start = state.bits[table.bits(arena, address)] as u64;
+            globals.insert(global.symbol.clone(), (start, start.saturating_add(global.size_bytes)));
+        }
+        let stack = entry_variable(arena, "rsp");
+        Objects { globals, stack: state.bits[table.bits(arena, stack)] as u64 }
+    }
+
+    /// Says so if an access is where nothing is. Of memory that a pointer of unknown origin leads to, and of
+    /// objects that only the machine has, nothing is said.
+    fn outside(&self, region: &Region, address: u64, bytes: u32, write: bool) -> Option<String> {
+        let (name, (start, end)) = match region {
+            Region::Global(symbol) => (symbol.clone(), *self.globals.get(symbol)?),
+            Region::Stack => {
+                let below = self.stack.saturating_sub(FRAME_BYTES as u64);
+                // What a caller has above the return address may be read: parameters are there.
+                let above = if write { self.stack + 8 } else { self.stack + FRAME_BYTES as u64 };
+                ("the frame".to_owned(), (below, above))
+            }
+            Region::Rest => return None,
+        };
+        // Reading what else is on the pages of an object may be wrong and cannot fault.
+        let (start, end) = match write {
+            true => (start, end),
+            false => (start / PAGE_BYTES * PAGE_BYTES, end.next_multiple_of(PAGE_BYTES)),
+        };
+        let inside = start <= address && address.saturating_add(u64::from(bytes)) <= end;
+        let verb = if write { "writes" } else { "reads" };
+        (!inside).then(|| format!("the machine {verb} outside of {name}"))
+    }
+}
+
+/// The bytes of all globals.
+fn globals(
+    arena: &mut Arena,
+    setting: &Setting,
+    table: &mut Table,
+    state: &State,
+) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for global in &setting.problem.globals {
+        let own = Region::Global(global.symbol.clone());
+        let region = if setting.is_merged() { Region::Rest } else { own };
+        let (memory, _) = setting.memories(arena, &region);
+        let memory = table.memory(arena, memory);
+        let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
+        let start = state.bits[table.bits(arena, address)] as u64;
+        let bytes = (start..start + global.size_bytes).map(|at| state.memories[memory].byte(at)).collect();
+        found.insert(global.symbol.clone(), bytes);
+    }
+    found
 }
 
 /// What a caller sees differently after both have returned.
@@ -75,7 +258,7 @@ fn difference(
 ) -> Option<String> {
     for ((source, machine), region) in replay.memories.iter().zip(&setting.regions) {
         if !state.memories[*source].same_as(&state.memories[*machine]) {
-            return Some(format!("memory of {}", region.variable_name()));
+            return Some(format!("{} differs", region.variable_name()));
         }
     }
     let mut value = |id| state.bits[table.bits(arena, id)];
@@ -84,7 +267,7 @@ fn difference(
         let rax = register(arena, "rax");
         let found = state.bits[table.bits(arena, rax)] & mask(arena.width_bits(returned));
         if found != expected {
-            return Some(format!("result {found:#x}, want {expected:#x}"));
+            return Some(format!("the result is {found:#x}, want {expected:#x}"));
         }
     }
     for name in CALLEE_SAVED.iter().chain(&["rsp"]) {
@@ -92,10 +275,40 @@ fn difference(
         let popped = if *name == "rsp" { 8 } else { 0 };
         let expected = state.bits[table.bits(arena, then)].wrapping_add(popped) & mask(64);
         if state.bits[table.bits(arena, now)] != expected {
-            return Some(format!("register {name}"));
+            return Some(format!("register {name} is not given back"));
         }
     }
     let (target, entry) = (arena.variable(RETURN_TARGET, Sort::Bits(64)), entry_variable(arena, "return"));
     let same = state.bits[table.bits(arena, target)] == state.bits[table.bits(arena, entry)];
-    (!same).then(|| "where it returns to".to_owned())
+    (!same).then(|| "the machine returns elsewhere".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn objects() -> Objects {
+        Objects { globals: BTreeMap::from([("a".to_owned(), (0x1_0010, 0x1_0050))]), stack: 1 << 40 }
+    }
+
+    #[test]
+    fn a_write_must_be_inside_and_a_read_on_its_pages() {
+        let objects = objects();
+        let at = |address, write| objects.outside(&Region::Global("a".into()), address, 4, write);
+        assert_eq!((at(0x1_0010, true), at(0x1_004c, true)), (None, None));
+        assert_eq!(at(0x1_004d, true).unwrap(), "the machine writes outside of a");
+        assert_eq!((at(0x1_0050, false), at(0x1_0ffc, false)), (None, None));
+        assert_eq!(at(0x1_0ffd, false).unwrap(), "the machine reads outside of a");
+        assert!(at(0x1_000f, true).is_some() && at(0xfffd, false).is_some() && at(u64::MAX, false).is_some());
+    }
+
+    #[test]
+    fn the_callers_frame_is_read_only_and_unknown_pointers_are_left_alone() {
+        let (objects, stack) = (objects(), 1u64 << 40);
+        let at = |address, write| objects.outside(&Region::Stack, address, 8, write);
+        assert_eq!((at(stack - 8, true), at(stack, true), at(stack + 8, false)), (None, None, None));
+        assert_eq!(at(stack + 8, true).unwrap(), "the machine writes outside of the frame");
+        assert_eq!(objects.outside(&Region::Rest, 3, 8, true), None);
+        assert_eq!(objects.outside(&Region::Global("only the machine's".into()), 3, 8, true), None);
+    }
 }

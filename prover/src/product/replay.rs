@@ -61,7 +61,16 @@ impl Replay {
             let address = arena.variable(&address_name(&global.symbol), crate::expr::Sort::Bits(64));
             table.bits(arena, address);
         }
+        for symbol in setting.problem.alignments.keys() {
+            let address = arena.variable(&address_name(symbol), crate::expr::Sort::Bits(64));
+            table.bits(arena, address);
+        }
         Replay { source, machine, memories }
+    }
+
+    /// One step of the machine.
+    pub fn machine_step(&self, from: PointId, state: &mut State) -> Ran {
+        self.machine.step(from, state)
     }
 
     /// The machine from an anchor to the next: the path, if it gets there.
@@ -176,6 +185,12 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
         let align = global.align_bytes.max(1);
         state.bits[table.bits(arena, address)] =
             u128::from(((1 << 20) + draw(limit - (1 << 20))) / align * align);
+    }
+    for (symbol, align) in setting.problem.own_constants() {
+        let address = arena.variable(&address_name(symbol), crate::expr::Sort::Bits(64));
+        let limit = 1u64 << setting.problem.address_bits(symbol);
+        state.bits[table.bits(arena, address)] =
+            u128::from(((1 << 20) + draw(limit - (1 << 21))) / align * align);
     }
     let stack = entry_variable(arena, "rsp");
     state.bits[table.bits(arena, stack)] = u128::from(((1 << 40) + draw(1 << 45)) / 16 * 16 + 8);

@@ -9,12 +9,14 @@ use super::columns::{Common, columns};
 use super::flow::Path;
 use super::node::Node;
 use super::problem::Setting;
+use super::refute::{InputSource, Refuted, Refuter};
 use super::replay::{Followed, Replay, entry_state};
+use super::required::{Class, Required};
 use super::triple::{Context, Step};
 use crate::expr::Arena;
 use crate::graph::PointId;
 use crate::run::state::{State, Table};
-use crate::smt::{SmtError, Solver};
+use crate::smt::{Limits, SmtError, Solver};
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
@@ -27,11 +29,21 @@ pub struct Options {
     pub most_hops: usize,
     /// Correlations that may turn out wrong.
     pub most_retries: usize,
+    /// Memory of this process; a solver has its own limit.
+    pub memory_mib: u64,
+    /// What has to be shown.
+    pub required: Required,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { time: Duration::from_secs(60), most_hops: 136, most_retries: 24 }
+        Options {
+            time: Duration::from_secs(60),
+            most_hops: 136,
+            most_retries: 24,
+            memory_mib: 2048,
+            required: Required::default(),
+        }
     }
 }
 
@@ -41,6 +53,9 @@ pub enum Failure {
     /// Out of time.
     #[error("out of time after {} s", .0.as_secs())]
     Time(Duration),
+    /// Out of memory.
+    #[error("out of memory: {0} MiB")]
+    Memory(u64),
     /// No correlation for a path fits what was seen.
     #[error("no source path fits machine path {path} from ({source_point}, {machine_point})")]
     NoCandidate {
@@ -60,6 +75,43 @@ pub enum Failure {
     /// The solver does not run.
     #[error(transparent)]
     Solver(#[from] SmtError),
+}
+
+/// What kind of limit a failure ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FailureClass {
+    /// The time of the function.
+    Time,
+    /// The memory of the process.
+    Memory,
+    /// No correlation was left: not bisimilar, or the right one was not thought of.
+    Correlation,
+    /// A correlation, and an obligation that was not shown: outside the grammar, or too hard for the solver.
+    Obligation,
+}
+
+impl FailureClass {
+    /// Its name in tables and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureClass::Time => "time",
+            FailureClass::Memory => "memory",
+            FailureClass::Correlation => "correlation",
+            FailureClass::Obligation => "obligation",
+        }
+    }
+}
+
+impl Failure {
+    /// What kind it is.
+    pub fn class(&self) -> FailureClass {
+        match self {
+            Failure::Time(_) => FailureClass::Time,
+            Failure::Memory(_) => FailureClass::Memory,
+            Failure::NoCandidate { .. } | Failure::Exhausted(..) => FailureClass::Correlation,
+            Failure::Open(_) | Failure::Solver(_) => FailureClass::Obligation,
+        }
+    }
 }
 
 /// Nodes and edges; the first node is the entry.
@@ -97,6 +149,12 @@ pub struct Effort {
 const SEEDS: u64 = 64;
 /// Of these, how many are run to the end.
 const LONG_RUNS: u64 = 3;
+/// Entry states from models that are run to the end.
+const MOST_SUSPECTS: usize = 16;
+/// How many, these included, are run for long enough to leave an inner loop a few times: with too few states at
+/// the head of the outer one, what they have in common hides what always holds.
+const MEDIUM_RUNS: u64 = 24;
+const MEDIUM_STEPS: usize = 1200;
 /// Steps of the product in a run to the end.
 const LONG_STEPS: usize = 300_000;
 
@@ -108,11 +166,17 @@ pub struct Search<'a> {
     pub(super) common: Common,
     pub(super) options: Options,
     pub(super) begun: Instant,
+    /// What one question may cost.
+    query: Limits,
     wrong: HashSet<(PointId, PointId, Step)>,
     /// What was done.
     pub effort: Effort,
     /// Correlations that turned out wrong, with reasons.
     pub notes: Vec<String>,
+    /// States at the entry that a model of the solver made: inputs that something may be wrong with.
+    pub(super) suspects: Vec<State>,
+    /// What running one of them showed.
+    pub refuted: Option<Refuted>,
 }
 
 impl<'a> Search<'a> {
@@ -131,21 +195,32 @@ impl<'a> Search<'a> {
         let facts = setting.facts(arena);
         let normaliser = Default::default();
         let context = Context { arena, solver, normaliser, setting, table, facts, walks: 0 };
-        let begun = Instant::now();
+        let (begun, query) = (Instant::now(), context.solver.limits());
         Search {
             context,
             replay,
             common,
             options,
             begun,
+            query,
             wrong: HashSet::new(),
             effort: Effort::default(),
             notes: Vec::new(),
+            suspects: Vec::new(),
+            refuted: None,
         }
     }
 
-    /// A product with invariants that are inductive, if one is found.
+    /// A product with invariants that are inductive, if one is found. If not, [`Search::refuted`] may say why.
     pub fn run(&mut self) -> Result<Product, Failure> {
+        let found = self.find();
+        if found.is_err() {
+            self.refute();
+        }
+        found
+    }
+
+    fn find(&mut self) -> Result<Product, Failure> {
         let mut last = String::from("nothing");
         for retry in 0..=self.options.most_retries {
             self.effort.retries = retry;
@@ -159,15 +234,43 @@ impl<'a> Search<'a> {
                     self.wrong.insert((node.source, node.machine, edge.step));
                     last = reason;
                 }
-                Err(Wrong { edge: None, reason }) => return Err(Failure::Open(reason)),
+                Err(Wrong { edge: None, reason }) => return Err(Failure::Exhausted(retry, reason)),
             }
         }
         Err(Failure::Exhausted(self.options.most_retries, last))
     }
 
-    /// Whether there is time left.
-    pub(super) fn check_time(&self) -> Result<(), Failure> {
-        if self.begun.elapsed() > self.options.time { Err(Failure::Time(self.options.time)) } else { Ok(()) }
+    /// Runs both programs from the entry states that models of the solver gave: one may show that they differ.
+    fn refute(&mut self) -> bool {
+        let suspects = std::mem::take(&mut self.suspects);
+        if suspects.is_empty() || self.refuted.is_some() {
+            return self.refuted.is_some();
+        }
+        // A class of obligation that is left out is to be missed, not made up for.
+        if !self.options.required.is_all() {
+            return false;
+        }
+        let Context { arena, setting, table, .. } = &mut self.context;
+        let refuter = Refuter::new(arena, setting, table, LONG_STEPS);
+        self.refuted = suspects.iter().take(MOST_SUSPECTS).find_map(|suspect| {
+            let state = table.completed(suspect);
+            refuter.run(arena, table, &state, InputSource::Model)
+        });
+        self.refuted.is_some()
+    }
+
+    /// Whether there is time and memory left.
+    pub(super) fn check_limits(&mut self) -> Result<(), Failure> {
+        let left = self.options.time.saturating_sub(self.begun.elapsed());
+        if left.is_zero() {
+            return Err(Failure::Time(self.options.time));
+        }
+        // No question may take longer than the function has.
+        self.context.solver.set_limits(Limits { time: self.query.time.min(left), ..self.query });
+        match resident_mib() {
+            Some(mib) if mib > self.options.memory_mib => Err(Failure::Memory(mib)),
+            _ => Ok(()),
+        }
     }
 
     fn start(&mut self) -> Product {
@@ -201,7 +304,7 @@ impl<'a> Search<'a> {
     fn complete(&mut self, product: &mut Product) -> Result<Result<(), Wrong>, Failure> {
         loop {
             while let Some((node, path)) = self.missing(product) {
-                self.check_time()?;
+                self.check_limits()?;
                 let step = match self.candidate(product, node, &path)? {
                     Some(step) => step,
                     None => return Ok(Err(self.blame(product, node, &path))),
@@ -214,6 +317,9 @@ impl<'a> Search<'a> {
             }
             if !self.find_uncovered(product)? {
                 return Ok(Ok(()));
+            }
+            if self.refute() {
+                return Err(Failure::Open("the programs differ".to_owned()));
             }
         }
     }
@@ -271,9 +377,10 @@ impl<'a> Search<'a> {
             })
             .collect();
         let mut fitting = self.fitting(&taking, at.0, path);
+        let forbidden = self.options.required.has(Class::Progress);
         fitting.retain(|hops| {
             let step = Step { machine: path.clone(), source: hops.clone() };
-            let idle = hops.is_empty() && idle_cycle(product, node, at, path);
+            let idle = hops.is_empty() && forbidden && idle_cycle(product, node, at, path);
             !idle && !self.wrong.contains(&(at.0, at.1, step))
         });
         self.effort.candidates += fitting.len();
@@ -400,7 +507,11 @@ impl<'a> Search<'a> {
         product.edges.push(Edge { from, to, step });
         let states = product.nodes[from].states.clone();
         for (number, state) in states.iter().enumerate() {
-            let steps = if (number as u64) < LONG_RUNS { LONG_STEPS } else { 8 };
+            let steps = match number as u64 {
+                0..LONG_RUNS => LONG_STEPS,
+                LONG_RUNS..MEDIUM_RUNS => MEDIUM_STEPS,
+                _ => 8,
+            };
             self.propagate(product, from, state, steps);
         }
     }
@@ -412,7 +523,7 @@ impl<'a> Search<'a> {
         let (mut at, mut state) = (from, state.clone());
         let mut fresh = false;
         for number in 0..steps {
-            if number % 1024 == 1023 && self.check_time().is_err() {
+            if number % 1024 == 1023 && self.check_limits().is_err() {
                 return;
             }
             let node = &product.nodes[at];
@@ -449,6 +560,14 @@ impl<'a> Search<'a> {
             product.nodes[at].add(&state);
         }
     }
+}
+
+/// Memory that this process has now; `None` where the kernel does not say.
+fn resident_mib() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let resident: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;
+    // Pages of x86-64.
+    Some(resident * 4096 / (1 << 20))
 }
 
 /// How promising a correlation is; less is better.

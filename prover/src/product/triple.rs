@@ -21,6 +21,9 @@ use crate::run::state::{State, Table};
 use crate::smt::{Answer, Reason, SmtError, Solver};
 use std::collections::HashSet;
 
+/// Conditions that a goal is split by: two to this power are the cases.
+const MOST_CONDITIONS: usize = 5;
+
 /// Everything that questions are asked with.
 pub struct Context<'a> {
     /// All expressions.
@@ -82,6 +85,8 @@ pub struct Triple {
     pub defined: Vec<ExprId>,
     /// Whether rewriting uses lemmas that a solver showed.
     pub lemmas: bool,
+    /// Whether a solver showed that some case of a choice cannot be.
+    pub cases: bool,
 }
 
 impl Context<'_> {
@@ -109,7 +114,7 @@ impl Context<'_> {
             .iter()
             .map(|assumption| implies(arena, assumption.when, assumption.what.condition))
             .collect();
-        Some(Triple { machine, source, assumed, given, defined, lemmas: false })
+        Some(Triple { machine, source, assumed, given, defined, lemmas: false, cases: false })
     }
 
     /// Whether bits that are `given` imply another; all in terms of the state at the node.
@@ -132,6 +137,54 @@ impl Context<'_> {
             Answer::Sat(model) => Outcome::Fails(model),
             Answer::Unknown(reason) => Outcome::Open(reason),
         })
+    }
+
+    /// Whether a rewritten bit is set whichever way the choices in it go, as far as they can: every case is
+    /// settled by rewriting, or cannot be.
+    pub fn holds_by_cases(
+        &mut self,
+        name: &str,
+        triple: &mut Triple,
+        given: &[ExprId],
+        goal: ExprId,
+    ) -> Result<bool, SmtError> {
+        let mut conditions = Vec::new();
+        for id in self.arena.reachable(&[goal]) {
+            if let Expr::Choice { condition, .. } = *self.arena.node(id)
+                && !conditions.contains(&condition)
+            {
+                conditions.push(condition);
+            }
+        }
+        if conditions.is_empty() || conditions.len() > MOST_CONDITIONS {
+            return Ok(false);
+        }
+        for case in 0..1u32 << conditions.len() {
+            let decided = |number: usize| Bits::bit(case >> number & 1 == 1);
+            let values: Vec<ExprId> =
+                (0..conditions.len()).map(|number| self.arena.constant(decided(number))).collect();
+            let mut cases = Substitution::new(conditions.iter().copied().zip(values.iter().copied()));
+            let form = cases.apply(self.arena, goal);
+            let form = self.normaliser.normal(self.arena, form);
+            if self.arena.as_constant(form).is_some_and(|bits| bits.is_set()) {
+                continue;
+            }
+            let chosen: Vec<ExprId> = conditions
+                .iter()
+                .zip(&values)
+                .map(|(condition, value)| equal(self.arena, *condition, *value))
+                .collect();
+            let possible = and(self.arena, &chosen);
+            let never = self.arena.not(possible);
+            let name = format!("{name} case {case}");
+            match self.implied(&name, &mut triple.assumed, given, never)? {
+                Outcome::Holds(Shown::Rewriting) => {}
+                Outcome::Holds(Shown::Solver) => triple.cases = true,
+                Outcome::Fails(_) | Outcome::Open(_) => return Ok(false),
+            }
+        }
+        self.normaliser.note("cases-of-choices");
+        Ok(true)
     }
 
     /// What is known at the start of an edge, whichever path is taken.

@@ -41,9 +41,19 @@ impl Table {
             let half = |which: u64| u128::from(mixed(mixed(seed ^ which) ^ place as u64));
             (half(1) << 64 | half(2)) & mask(*width_bits)
         });
-        let memories =
-            (0..self.memories.len() as u64).map(|place| Memory::made_up(mixed(seed ^ 3) ^ mixed(place)));
+        let memories = (0..self.memories.len() as u64).map(|place| {
+            let key = mixed(seed ^ 3) ^ mixed(place);
+            if seed % 8 == 5 { Memory::made_up_small(key) } else { Memory::made_up(key) }
+        });
         State { bits: bits.collect(), memories: memories.collect(), surprises: mixed(seed ^ 4) }
+    }
+
+    /// A state with a value for each place that the table has got since it was made.
+    pub fn completed(&self, state: &State) -> State {
+        let mut whole = self.made_up(state.surprises);
+        whole.bits[..state.bits.len()].copy_from_slice(&state.bits);
+        whole.memories[..state.memories.len()].clone_from_slice(&state.memories);
+        whole
     }
 
     /// A state as a model has it, the rest as in another one. Memories of a model that are equal must be made

@@ -10,119 +10,21 @@ use metaloc_prover::pair::{Pair, PairError, pair};
 use metaloc_prover::region::Partition;
 use std::path::{Path, PathBuf};
 
-/// A function of a file, with what it is compiled with.
-pub struct Kernel {
-    /// File.
-    pub path: PathBuf,
-    /// Its function.
-    pub name: String,
-    /// Definitions.
-    pub defines: Vec<String>,
-    /// Definitions that make its arrays small.
-    pub small: Vec<String>,
-}
-
-impl Kernel {
-    /// Name with definitions.
-    pub fn label(&self) -> String {
-        let defines: Vec<&str> = self.defines.iter().map(|define| define.trim_start_matches("-D")).collect();
-        [vec![self.name.as_str()], defines].concat().join(",")
-    }
-}
+pub use metaloc_corpus::kernels::{Configuration, Kernel};
 
 /// Folder of the kernels.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../regress/kernels")
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut found: Vec<PathBuf> =
-        entries.filter(|path| path.extension().is_some_and(|extension| extension == "c")).collect();
-    found.sort();
-    found
-}
-
-fn texts(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| word.to_string()).collect()
-}
-
-/// All of them; nests with and without a store, at the compiler's own factor and at 8.
+/// All of them.
 pub fn all() -> Vec<Kernel> {
-    let kernel = |path: &PathBuf, defines: &[&str], small: &[&str]| Kernel {
-        name: path.file_stem().unwrap().to_str().unwrap().to_owned(),
-        path: path.clone(),
-        defines: texts(defines),
-        small: texts(small),
-    };
-    let mut found = Vec::new();
-    for path in files(&folder()) {
-        found.push(kernel(&path, &[], &["-DL=240", "-DN=24"]));
-    }
-    for path in files(&folder().join("figures")) {
-        found.push(kernel(&path, &[], &["-DLEN=64"]));
-    }
-    for path in files(&folder().join("nests")) {
-        for defines in [
-            &["-DSTORE=1"][..],
-            &["-DSTORE=0"],
-            &["-DSTORE=1", "-DUNROLL_BY=8"],
-            &["-DSTORE=0", "-DUNROLL_BY=8"],
-        ] {
-            found.push(kernel(&path, defines, &["-DLEN=96", "-DROWS=24"]));
-        }
-    }
-    found
+    metaloc_corpus::kernels::all(&folder()).unwrap()
 }
 
-/// A compiler with flags.
-pub struct Configuration {
-    /// For people.
-    pub name: &'static str,
-    /// The compiler.
-    pub compiler: PathBuf,
-    /// Its flags.
-    pub flags: Vec<String>,
-    /// Those of them that change what the source means.
-    pub meaning: Vec<String>,
-}
-
-impl Configuration {
-    /// gcc-12 and clang-19, with the flags of the papers and with plain ones, the latter also
-    /// position-independent, for x86-64; and the papers' for i386.
-    pub fn all() -> Vec<Configuration> {
-        let paper = [
-            "-fwrapv",
-            "-fno-strict-aliasing",
-            "-fno-builtin",
-            "-fno-jump-tables",
-            "-std=c11",
-            "-fcf-protection=none",
-        ];
-        let clang = judging::llvm().clang().unwrap().to_owned();
-        let mut found = Vec::new();
-        let gcc = || PathBuf::from("gcc-12");
-        for (name, compiler, flags, place) in [
-            ("gcc-12, paper's flags", gcc(), &paper[..], "-fno-pic"),
-            ("clang-19, paper's flags", clang.clone(), &paper[..], "-fno-pic"),
-            ("gcc-12, default flags", gcc(), &[], "-fno-pic"),
-            ("clang-19, default flags", clang.clone(), &[], "-fno-pic"),
-            ("gcc-12, default flags, PIE", gcc(), &[], "-fpie"),
-            ("clang-19, default flags, PIE", clang.clone(), &[], "-fpie"),
-            ("gcc-12, i386, paper's flags", gcc(), &paper[..], "-m32"),
-            ("clang-19, i386, paper's flags", clang, &paper[..], "-m32"),
-        ] {
-            let optimised = ["-O3", "-msse4.2", "-g", place];
-            let mut meaning = texts(if flags.is_empty() { &[] } else { &["-fwrapv", "-std=c11"] });
-            let mut flags = texts(&[&optimised, flags].concat());
-            if place == "-m32" {
-                flags.push("-fno-pic".to_owned());
-                meaning.push("-m32".to_owned());
-            }
-            found.push(Configuration { name, compiler, flags, meaning });
-        }
-        found
-    }
+/// All compilers and flags.
+pub fn configurations() -> Vec<Configuration> {
+    Configuration::all(judging::llvm()).unwrap()
 }
 
 /// What became of a kernel.
@@ -167,10 +69,7 @@ pub fn try_with(configuration: &Configuration, kernel: &Kernel, run: bool, code:
     };
     let tallies = match run {
         // Without -fwrapv most sums of random numbers are undefined.
-        true => {
-            let wraps = !configuration.meaning.is_empty();
-            judge_pair(&mut arena, &module, kernel, (&pair, machine), &object, wraps)
-        }
+        true => judge_pair(&mut arena, &module, kernel, (&pair, machine), &object, configuration.wraps),
         false => Vec::new(),
     };
     Outcome::Graphs { merged: pair.partition == Partition::Merged, tallies }

@@ -56,6 +56,11 @@ impl Normaliser {
         self.used.iter().copied()
     }
 
+    /// Notes a rewrite that was made elsewhere with this normaliser's help.
+    pub fn note(&mut self, name: &'static str) {
+        self.rule(name);
+    }
+
     fn rule(&mut self, name: &'static str) {
         self.used.insert(name);
     }

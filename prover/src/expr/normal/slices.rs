@@ -143,7 +143,30 @@ impl Normaliser {
             self.rule("join-slices");
             return Some(self.extract(arena, above, start, total));
         }
-        None
+        // The low bits of a sum or a product are not a slice any more.
+        if from == arena.width_bits(low) && self.extract(arena, above, 0, from) == low {
+            self.rule("join-low-bits");
+            return Some(self.extract(arena, above, 0, total));
+        }
+        self.neighbouring_choices(arena, high, low)
+    }
+
+    /// Two choices that one condition makes are one: bytes that a blend selects become words again.
+    fn neighbouring_choices(&mut self, arena: &mut Arena, high: ExprId, low: ExprId) -> Option<ExprId> {
+        let (
+            Node::Choice { condition, then: upper, otherwise: above },
+            Node::Choice { condition: other, then: lower, otherwise: below },
+        ) = (arena.node(high).clone(), arena.node(low).clone())
+        else {
+            return None;
+        };
+        if condition != other {
+            return None;
+        }
+        self.rule("join-choices");
+        let then = self.concat(arena, &[upper, lower]);
+        let otherwise = self.concat(arena, &[above, below]);
+        Some(self.choice(arena, condition, then, otherwise))
     }
 
     fn neighbouring_loads(&mut self, arena: &mut Arena, high: ExprId, low: ExprId) -> Option<ExprId> {

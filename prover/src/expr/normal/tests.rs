@@ -203,3 +203,37 @@ fn the_rewrites_used_are_named() {
     normaliser.normal(&mut arena, twice);
     assert_eq!(normaliser.used().collect::<Vec<_>>(), ["sum-collect"]);
 }
+
+/// What a blend by bytes leaves of words: slices, and low bits that are sums of low bits.
+#[test]
+fn bytes_that_one_condition_chooses_are_a_chosen_word() {
+    assert_same(|arena| {
+        let (a, b, c) = (word(arena, "a"), word(arena, "b"), word(arena, "c"));
+        let (left, right) = (arena.add(a, b), arena.commutative(CommutativeOp::Product, &[b, c]));
+        let condition = arena.compare(CompareOp::Slt, a, c);
+        let bytes: Vec<ExprId> = (0..4)
+            .rev()
+            .map(|number| {
+                let (left, right) = (arena.extract(left, 8 * number, 8), arena.extract(right, 8 * number, 8));
+                arena.choice(condition, left, right)
+            })
+            .collect();
+        (arena.concat(&bytes), arena.choice(condition, left, right))
+    });
+}
+
+#[test]
+fn bytes_that_two_conditions_choose_stay_apart() {
+    let mut arena = Arena::new();
+    let (a, b) = (word(&mut arena, "a"), word(&mut arena, "b"));
+    let (first, second) = (arena.compare(CompareOp::Slt, a, b), arena.compare(CompareOp::Ult, a, b));
+    let half = |arena: &mut Arena, condition, low_bit| {
+        let (left, right) = (arena.extract(a, low_bit, 16), arena.extract(b, low_bit, 16));
+        arena.choice(condition, left, right)
+    };
+    let parts = [half(&mut arena, first, 16), half(&mut arena, second, 0)];
+    let mixed = arena.concat(&parts);
+    let whole = arena.choice(first, a, b);
+    let mut normaliser = Normaliser::new();
+    assert_ne!(normaliser.normal(&mut arena, mixed), normaliser.normal(&mut arena, whole));
+}

@@ -1,0 +1,218 @@
+//! The loops under `regress/kernels`, and the compilers and flags that they are compared with.
+//!
+//! One list for the benchmarks, the tests of the prover and its examples.
+
+use std::path::{Path, PathBuf};
+
+use metaloc_toolchain::Llvm;
+use metaloc_toolchain::process::Task;
+
+use crate::{Error, Result, stock};
+
+/// A function of a file, with what it is compiled with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// File.
+    pub path: PathBuf,
+    /// Its function.
+    pub name: String,
+    /// Definitions.
+    pub defines: Vec<String>,
+    /// Definitions that make its arrays small.
+    pub small: Vec<String>,
+}
+
+impl Kernel {
+    /// Name with definitions.
+    pub fn label(&self) -> String {
+        let defines: Vec<&str> = self.defines.iter().map(|define| define.trim_start_matches("-D")).collect();
+        [vec![self.name.as_str()], defines].concat().join(",")
+    }
+}
+
+/// The TSVC loops of a folder such as `regress/kernels`.
+pub fn tsvc(folder: &Path) -> Result<Vec<Kernel>> {
+    Ok(files(folder)?.iter().map(|path| kernel(path, &[], &["-DL=240", "-DN=24"])).collect())
+}
+
+/// All kernels below a folder such as `regress/kernels`: TSVC, the papers' figures, and nests with and without a
+/// store, at the compiler's own factor and at 8.
+pub fn all(folder: &Path) -> Result<Vec<Kernel>> {
+    let mut found = tsvc(folder)?;
+    for path in files(&folder.join("figures"))? {
+        found.push(kernel(&path, &[], &["-DLEN=64"]));
+    }
+    for path in files(&folder.join("nests"))? {
+        for defines in [
+            &["-DSTORE=1"][..],
+            &["-DSTORE=0"],
+            &["-DSTORE=1", "-DUNROLL_BY=8"],
+            &["-DSTORE=0", "-DUNROLL_BY=8"],
+        ] {
+            found.push(kernel(&path, defines, &["-DLEN=96", "-DROWS=24"]));
+        }
+    }
+    Ok(found)
+}
+
+fn kernel(path: &Path, defines: &[&str], small: &[&str]) -> Kernel {
+    Kernel {
+        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        path: path.to_owned(),
+        defines: texts(defines),
+        small: texts(small),
+    }
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(Error::read(folder))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(Error::read(folder))?.path();
+        if path.extension().is_some_and(|extension| extension == "c") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn texts(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// A compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compiler {
+    /// Debian's gcc 12.
+    Gcc12,
+    /// clang of the LLVM that makes the IR.
+    Clang,
+}
+
+/// What a kernel is compiled with beside `-O3 -msse4.2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flags {
+    /// Those of the papers: wrapping arithmetic, no library calls for loops.
+    Paper,
+    /// None.
+    Default,
+}
+
+/// Where code may be loaded, and for which processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// x86-64 at a fixed address.
+    Fixed,
+    /// x86-64, position-independent.
+    Pie,
+    /// i386 at a fixed address.
+    I386,
+}
+
+/// Flags of the papers' objects that today's compilers know (kernel-facts, section 1).
+const PAPER: [&str; 6] = [
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fno-builtin",
+    "-fno-jump-tables",
+    "-std=c11",
+    "-fcf-protection=none",
+];
+
+/// A compiler with flags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// For people.
+    pub name: String,
+    /// The compiler.
+    pub compiler: PathBuf,
+    /// Its flags.
+    pub flags: Vec<String>,
+    /// Those of them that change what the source means.
+    pub meaning: Vec<String>,
+    /// Whether sums of numbers wrap around.
+    pub wraps: bool,
+    /// For 32-bit code.
+    pub i386: bool,
+}
+
+impl Configuration {
+    /// One of them.
+    pub fn new(llvm: &Llvm, compiler: Compiler, flags: Flags, target: Target) -> Result<Configuration> {
+        let (compiler_name, program) = match compiler {
+            Compiler::Gcc12 => ("gcc-12".to_owned(), PathBuf::from("gcc-12")),
+            Compiler::Clang => (format!("clang-{}", llvm.major), llvm.clang()?.to_owned()),
+        };
+        let (flags_name, semantic, mut meaning) = match flags {
+            Flags::Paper => ("paper's flags", &PAPER[..], texts(&["-fwrapv", "-std=c11"])),
+            Flags::Default => ("default flags", &[][..], Vec::new()),
+        };
+        let (target_name, place) = match target {
+            Target::Fixed => ("", &["-fno-pic"][..]),
+            Target::Pie => (", PIE", &["-fpie"][..]),
+            Target::I386 => (", i386", &["-m32", "-fno-pic"][..]),
+        };
+        if target == Target::I386 {
+            meaning.push("-m32".to_owned());
+        }
+        Ok(Configuration {
+            name: format!("{compiler_name}, {flags_name}{target_name}"),
+            compiler: program,
+            flags: texts(&[&["-O3", "-msse4.2", "-g"], place, semantic].concat()),
+            meaning,
+            wraps: flags == Flags::Paper,
+            i386: target == Target::I386,
+        })
+    }
+
+    /// gcc-12 and clang, with the flags of the papers and with plain ones, the latter also
+    /// position-independent, for x86-64; and the papers' for i386.
+    pub fn all(llvm: &Llvm) -> Result<Vec<Configuration>> {
+        let mut found = Vec::new();
+        for (flags, target) in [
+            (Flags::Paper, Target::Fixed),
+            (Flags::Default, Target::Fixed),
+            (Flags::Default, Target::Pie),
+            (Flags::Paper, Target::I386),
+        ] {
+            for compiler in [Compiler::Gcc12, Compiler::Clang] {
+                found.push(Configuration::new(llvm, compiler, flags, target)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Compiles a file to what `stage` says: `-c` for an object, `-S` for assembly.
+    pub fn compile(&self, source: &Path, defines: &[String], stage: &str, to: &Path) -> Result<()> {
+        let task = Task::new(&self.compiler).args(&self.flags).args(defines);
+        stock::succeed(task.arg(stage).arg(source).arg("-o").arg(to))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../regress/kernels")
+    }
+
+    #[test]
+    fn there_are_76_loops_and_the_rest() {
+        let loops = tsvc(&folder()).unwrap();
+        assert_eq!(loops.len(), 76);
+        assert!(loops.windows(2).all(|pair| pair[0].name < pair[1].name));
+        let all = all(&folder()).unwrap();
+        assert!(all.len() > 76 + 5);
+        let labels: std::collections::HashSet<String> = all.iter().map(Kernel::label).collect();
+        assert_eq!(labels.len(), all.len(), "labels tell kernels apart");
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let error = tsvc(Path::new("/nowhere/at/all")).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+    }
+}
