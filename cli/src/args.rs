@@ -47,13 +47,22 @@ pub struct LlvmArgs {
   metaloc report tailcallelim --llvm 16
   metaloc report tailcallelim --llvm 16 --llvm-source auto
   metaloc report LICMPass 'simple-loop-unswitch<nontrivial>' --input tests/ --format json -o report.json
+  metaloc report --all --llvm 19 -j 2 --format json -o all.json
 
 Inputs are .ll, .bc and .c files. One without debug information gets synthetic locations (debugify).
 Exit status: 0 no errors, 1 errors (certain or likely), 2 something could not be run.")]
 pub struct Report {
     /// Name as in -passes= (tailcallelim), class (TailCallElimPass) or source file (TailRecursionElimination)
-    #[arg(required = true, value_name = "PASS")]
+    #[arg(required_unless_present = "all", value_name = "PASS")]
     pub passes: Vec<String>,
+
+    /// All passes: every RUN line of LLVM's transformation tests (fetched once, 160 MB), or of those in --input
+    #[arg(long, conflicts_with = "passes")]
+    pub all: bool,
+
+    /// With --all, only this many tests, the same ones each time
+    #[arg(long, value_name = "N", requires = "all")]
+    pub sample: Option<usize>,
 
     #[command(flatten)]
     pub llvm: LlvmArgs,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use metaloc_corpus::regress::{CLANG_ARGS, DEBUGIFY_ARGS};
-use metaloc_report::Document;
+use metaloc_report::{Document, NotRun};
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Exit, Outcome, Task};
 use tempfile::TempDir;
@@ -34,6 +34,8 @@ pub struct Observation {
     pub document: Option<Document>,
     /// What went wrong, in one or more lines, the input named.
     pub trouble: Option<String>,
+    /// A test of LLVM that is no use with this `opt`.
+    pub not_run: Option<NotRun>,
 }
 
 impl Observer {
@@ -79,7 +81,7 @@ impl Observer {
         if document.is_none() && trouble.is_none() {
             trouble = Some(format!("{}: the plugin left no report", input.name()));
         }
-        Ok(Ok(Observation { document, trouble }))
+        Ok(Ok(Observation { document, trouble, not_run: None }))
     }
 
     /// With the recompiled pass, if there is one.
@@ -194,6 +196,7 @@ pub fn read_document(path: &Path) -> Result<Option<Document>> {
 /// Only what the pass did, and inputs under the name that the user knows.
 pub fn restrict(mut document: Document, pass: &Pass, input: &str) -> Document {
     document.errors.retain(|error| pass.reports_as(&error.pass));
+    document.passes.retain(|summary| pass.reports_as(&summary.pass));
     for error in &mut document.errors {
         for witness in &mut error.witnesses {
             witness.input = input.to_owned();

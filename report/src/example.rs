@@ -1,13 +1,17 @@
 //! A document for tests, with every optional field in both forms between its two shapes.
 
 use crate::document::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Trace, Update,
-    Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, PassSummary, Site, Source, Stats,
+    Trace, Update, Witness,
 };
 
 pub(crate) fn document() -> Document {
     let stats = Stats { inputs: 1, pass_runs: 3, changed_runs: 2, events: 120, judged: 17, seconds: 0.25 };
-    Document { errors: vec![error("0011223344556677")], stats, ..Document::empty("16.0.6") }
+    let pass = PassSummary { runs: 3, changed_runs: 2, ..PassSummary::new("tailcallelim") };
+    let errors = vec![error("0011223344556677")];
+    let mut document = Document { errors, passes: vec![pass], stats, ..Document::empty("16.0.6") };
+    document.count_errors();
+    document
 }
 
 /// As found without the source of the pass.

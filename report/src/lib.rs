@@ -6,18 +6,19 @@
 //! - [`document`]: the types, exactly as in the schema `report/schemas/report-1.json`;
 //! - [`merge`]: one error per site, however many inputs show it;
 //! - [`pass_names`]: what a pass is called, from its class;
-//! - [`text`]: the same for people.
+//! - [`text`]: the same for people; [`table`]: in one line per pass.
 
 pub mod document;
 #[cfg(test)]
 mod example;
 pub mod merge;
 pub mod pass_names;
+pub mod table;
 pub mod text;
 
 pub use document::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, SCHEMA, Site, Source, Stats, Trace,
-    Update, Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, NotRun, Operation, PassSummary, Reached, SCHEMA,
+    Site, Source, Statements, Stats, Trace, Update, Why, Witness,
 };
 
 /// Why a text is no report.

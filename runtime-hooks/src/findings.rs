@@ -1,14 +1,15 @@
 //! What was found so far, one error per site: the judgement's ids turned into words while they still can be.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
 use metaloc_analyzer as analyzer;
 use metaloc_record::{BlockId, InstId, LocId, PassRun};
-use metaloc_report::merge::WITNESSES_KEPT;
+use metaloc_report::merge::{WITNESSES_KEPT, error_id};
 use metaloc_report::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Trace, Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, PassSummary, Site, Source, Stats,
+    Trace, Witness,
 };
 
 use crate::crash;
@@ -25,6 +26,7 @@ pub struct Findings {
     pub stats: Stats,
     errors: Vec<Error>,
     by_site: HashMap<SiteKey, usize>,
+    passes: BTreeMap<Arc<str>, PassSummary>,
     symbols: Option<Symbols>,
     input: Option<Arc<str>>,
     started: Instant,
@@ -56,6 +58,7 @@ impl Findings {
             stats: Stats { inputs: 1, ..Stats::default() },
             errors: Vec::new(),
             by_site: HashMap::new(),
+            passes: BTreeMap::new(),
             symbols: None,
             input: None,
             started: Instant::now(),
@@ -73,6 +76,22 @@ impl Findings {
             crash::note_input(&name);
             self.input = Some(name.into());
         }
+    }
+
+    /// A pass begins.
+    pub fn note_run(&mut self, pass: &Arc<str>) {
+        self.stats.pass_runs += 1;
+        self.summary(pass).runs += 1;
+    }
+
+    /// A pass has changed something.
+    pub fn note_changed(&mut self, pass: &Arc<str>) {
+        self.stats.changed_runs += 1;
+        self.summary(pass).changed_runs += 1;
+    }
+
+    fn summary(&mut self, pass: &Arc<str>) -> &mut PassSummary {
+        self.passes.entry(pass.clone()).or_insert_with(|| PassSummary::new(&**pass))
     }
 
     /// The module that was seen last.
@@ -96,7 +115,10 @@ impl Findings {
         let stats = Stats { seconds: self.started.elapsed().as_secs_f64(), ..self.stats };
         let mut errors = self.errors.clone();
         errors.sort_by(|a, b| (a.confidence, &a.pass, &a.id).cmp(&(b.confidence, &b.pass, &b.id)));
-        Document { complete, errors, stats, ..Document::empty(llvm) }
+        let passes = self.passes.values().cloned().collect();
+        let mut document = Document { complete, errors, passes, stats, ..Document::empty(llvm) };
+        document.count_errors();
+        document
     }
 
     fn add_one(&mut self, seen: &Seen<'_>, finding: &analyzer::Finding) {
@@ -153,7 +175,7 @@ impl Seen<'_> {
         let pass = self.record.pass.to_owned();
         let (operation, kind) = (operation(finding.operation), kind(finding.kind));
         Error {
-            id: stable_id(&[&pass, &format!("{operation:?}"), &format!("{kind:?}"), &symbol]),
+            id: error_id(&pass, operation, kind, &symbol),
             pass,
             operation,
             actual: actual(finding.actual),
@@ -291,25 +313,5 @@ fn confidence(confidence: analyzer::Confidence) -> Confidence {
         analyzer::Confidence::Certain => Confidence::Certain,
         analyzer::Confidence::Likely => Confidence::Likely,
         analyzer::Confidence::Note => Confidence::Note,
-    }
-}
-
-/// FNV-1a over the parts: the same in every run and for every build of the plugin.
-fn stable_id(parts: &[&str]) -> String {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    format!("{hash:016x}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stable_id;
-
-    #[test]
-    fn ids_differ_where_parts_are_split_elsewhere() {
-        assert_eq!(stable_id(&["a", "b"]), stable_id(&["a", "b"]));
-        assert_ne!(stable_id(&["a", "b"]), stable_id(&["ab", ""]));
     }
 }

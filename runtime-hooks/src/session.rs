@@ -96,7 +96,7 @@ impl Session {
             for stray in std::mem::take(&mut self.strays) {
                 self.mirrors.refresh(stray, Unseen::All, &mut self.identities, &mut self.locations);
             }
-            self.findings.stats.pass_runs += 1;
+            self.findings.note_run(&pass);
         }
         let scope = if manager { Scope::Many(Arc::new([])) } else { self.scope(unit) };
         if !matches!(scope, Scope::Loop(..)) {
@@ -157,7 +157,7 @@ impl Session {
             }
             return;
         }
-        self.findings.stats.changed_runs += 1;
+        self.findings.note_changed(&run.pass);
         self.findings.stats.events += run.events.len() as u64;
         for (function, _) in &run.touched {
             let unseen = match edges {
@@ -219,7 +219,8 @@ impl Session {
     /// Writes the report of this process.
     pub(crate) fn report(&mut self) {
         crash::finished();
-        let document = self.findings.document(!landing::broken());
+        let mut document = self.findings.document(!landing::broken());
+        document.reached = self.swapped.as_ref().map(Captures::reached).unwrap_or_default();
         let target = Output::of_environment().target(self.findings.input().unwrap_or("-"));
         if target == Target::Stderr && document.stats.pass_runs == 0 {
             // Nothing ran, as with `opt --version` or an input that does not parse: nothing to say.

@@ -1,13 +1,16 @@
 //! `metaloc report`: passes on inputs, one process each, and one report of all.
 
+mod all;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use metaloc_corpus::llvm_tests;
 use metaloc_corpus::own_tests::OwnLine;
-use metaloc_report::{Document, merge::Merger, text};
+use metaloc_report::merge::{self, Merger};
+use metaloc_report::{Document, text};
 use metaloc_source::annotate::Annotator;
 use metaloc_toolchain::{Llvm, plugin};
 
@@ -15,9 +18,9 @@ use super::{find_llvm, find_plugin};
 use crate::args::{Format, Report};
 use crate::input::{self, Input};
 use crate::lines::{self, Lines, LlvmSource};
-use crate::observe::{Observation, Observer};
+use crate::observe::{Observation, Observer, restrict};
 use crate::output::{self, Output};
-use crate::own;
+use crate::own::{self, Ran};
 use crate::parallel;
 use crate::pass::{self, Pass};
 use crate::progress::Progress;
@@ -25,6 +28,9 @@ use crate::status::Status;
 
 pub fn run(args: &Report) -> Result<Status> {
     let llvm = find_llvm(&args.llvm)?;
+    if args.all {
+        return run_all(args, llvm);
+    }
     let passes = pass::resolve_all(&llvm, &args.passes)?;
     let jobs = jobs(args, &llvm, &passes)?;
     let place = Output::open(args.output.as_deref())?;
@@ -37,6 +43,7 @@ pub fn run(args: &Report) -> Result<Status> {
     let observations = observe_all(&observer, &jobs, parallel::workers(args.jobs))?;
     let (mut document, troubles) = merge(&observer.llvm, observations);
     Annotator::default().annotate(&mut document)?;
+    let mut document = merge::by_line(document);
     document.stats.seconds = begun.elapsed().as_secs_f64();
     place.finish(&render(args, &document))?;
     for trouble in &troubles {
@@ -44,6 +51,20 @@ pub fn run(args: &Report) -> Result<Status> {
     }
     let found = if document.has_findings() { Status::Findings } else { Status::Clean };
     Ok(if troubles.is_empty() { found } else { Status::CouldNotRun })
+}
+
+/// Trouble with some of thousands of inputs is a part of the report, and no reason for another status.
+fn run_all(args: &Report, llvm: Llvm) -> Result<Status> {
+    let place = Output::open(args.output.as_deref())?;
+    let plugin = find_plugin(&llvm)?;
+    let observer = Observer { llvm, plugin, swapped: HashMap::new() };
+    let begun = Instant::now();
+    let mut document = all::observe(&observer, args)?;
+    Annotator::default().annotate(&mut document)?;
+    let mut document = merge::by_line(document);
+    document.stats.seconds = begun.elapsed().as_secs_f64();
+    place.finish(&render(args, &document))?;
+    Ok(if document.has_findings() { Status::Findings } else { Status::Clean })
 }
 
 /// One pass on one input.
@@ -63,7 +84,9 @@ enum On {
 fn jobs(args: &Report, llvm: &Llvm, passes: &[Pass]) -> Result<Vec<Job>> {
     let named = input::named(&args.inputs)?;
     let own = match &args.llvm_source {
-        Some(source) if args.inputs.is_empty() => own::lines(llvm, &lines::tests(llvm, source)?)?,
+        Some(source) if args.inputs.is_empty() => {
+            own::lines(llvm, &llvm_tests::all(&lines::tests(llvm, source)?)?)?.0
+        }
         _ => Vec::new(),
     };
     let mut jobs = Vec::new();
@@ -101,7 +124,6 @@ fn kept_inputs(pass: &Pass, has_others: bool) -> Result<Vec<Input>> {
 
 fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<Observation>> {
     let progress = Progress::new(jobs.len());
-    let left_out = AtomicUsize::new(0);
     let observations = parallel::map(jobs, workers, |Job { pass, on }| match on {
         On::Input(input) => {
             let observation = observer.observe(pass, input)?;
@@ -109,19 +131,19 @@ fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<
             Ok(observation)
         }
         On::Own(line) => {
-            let observation = observer.observe_line(pass, line)?;
+            let libraries: Vec<&Path> =
+                observer.swapped.get(&pass.name).map(PathBuf::as_path).into_iter().collect();
+            let ran = observer.observe_line(line, &libraries)?;
             progress.done(&line.name);
-            Ok(observation.unwrap_or_else(|| {
-                left_out.fetch_add(1, Ordering::Relaxed);
-                Observation::default()
-            }))
+            let (document, not_run) = match ran {
+                Ran::Whole(document) => (Some(document), None),
+                Ran::Not(not_run, document) => (document, Some(not_run)),
+            };
+            let document = document.map(|document| restrict(document, pass, &line.name));
+            Ok(Observation { document, trouble: None, not_run })
         }
     })?;
     drop(progress);
-    match left_out.into_inner() {
-        0 => {}
-        count => output::complain(&format!("left out: {count} RUN lines that do not succeed with this opt")),
-    }
     Ok(observations)
 }
 
@@ -145,8 +167,11 @@ fn swap(observer: &Observer, source: &LlvmSource, passes: &[Pass]) -> Result<Has
 fn merge(llvm: &Llvm, observations: Vec<Observation>) -> (Document, Vec<String>) {
     let mut merger = Merger::new(&llvm.version);
     let mut troubles = Vec::new();
-    for Observation { document, trouble } in observations {
+    for Observation { document, trouble, not_run } in observations {
         troubles.extend(trouble);
+        if let Some(not_run) = not_run {
+            merger.add_not_run(not_run);
+        }
         if let Some(document) = document
             && let Err(error) = merger.add(document)
         {
@@ -158,7 +183,7 @@ fn merge(llvm: &Llvm, observations: Vec<Observation>) -> (Document, Vec<String>)
 
 fn render(args: &Report, document: &Document) -> String {
     match args.format {
-        Format::Text => text::render(document, text::Options { notes: args.notes }),
+        Format::Text => text::render(document, text::Options { notes: args.notes, by_pass: args.all }),
         Format::Json => document.to_json(),
     }
 }
