@@ -48,12 +48,13 @@ pub struct LlvmArgs {
   metaloc report tailcallelim --llvm 16 --llvm-source auto
   metaloc report LICMPass 'simple-loop-unswitch<nontrivial>' --input tests/ --format json -o report.json
   metaloc report --all --llvm 19 -j 2 --format json -o all.json
+  metaloc report --explain 3f0a --from all.json
 
 Inputs are .ll, .bc and .c files. One without debug information gets synthetic locations (debugify).
 Exit status: 0 no errors, 1 errors (certain or likely), 2 something could not be run.")]
 pub struct Report {
     /// Name as in -passes= (tailcallelim), class (TailCallElimPass) or source file (TailRecursionElimination)
-    #[arg(required_unless_present = "all", value_name = "PASS")]
+    #[arg(required_unless_present_any = ["all", "from"], value_name = "PASS")]
     pub passes: Vec<String>,
 
     /// All passes: every RUN line of LLVM's transformation tests (fetched once, 160 MB), or of those in --input
@@ -75,6 +76,19 @@ pub struct Report {
     /// (130 to 160 MB), or a folder that has llvm/
     #[arg(long, value_name = "auto|DIR")]
     pub llvm_source: Option<LlvmSource>,
+
+    /// Show one error instead: both control-flow graphs, the instruction, the extra locations and the path on
+    /// which they are extra. The beginning of an id is enough
+    #[arg(long, value_name = "ID")]
+    pub explain: Option<String>,
+
+    /// With --explain, look the error up in this report (JSON) instead of running the passes again
+    #[arg(long, value_name = "REPORT", requires = "explain")]
+    pub from: Option<PathBuf>,
+
+    /// With --explain, write both graphs here in the language of graphviz
+    #[arg(long, value_name = "FILE", requires = "explain")]
+    pub dot: Option<PathBuf>,
 
     /// Number of `opt` processes at a time; default: one per core
     #[arg(short, value_name = "N")]

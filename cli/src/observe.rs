@@ -19,12 +19,14 @@ use crate::input::{Input, Kind};
 use crate::pass::Pass;
 
 /// What every observation needs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Observer {
     pub llvm: Llvm,
     pub plugin: PathBuf,
     /// Recompiled passes by name.
     pub swapped: HashMap<String, PathBuf>,
+    /// `PASS:FUNCTION` whose runs the document is to keep.
+    pub keep: Option<String>,
 }
 
 /// What came of one input.
@@ -66,7 +68,7 @@ impl Observer {
             true => self.legacy(input, &pass.name),
         };
         let task = task.args(&input.header.args);
-        let task = self.swapping(task, pass);
+        let task = self.keeping(self.swapping(task, pass));
         let task =
             task.arg("-disable-output").arg(&prepared).env("METALOC_OUT", &written).env_remove("METALOC");
         let outcome = task.run()?;
@@ -84,8 +86,16 @@ impl Observer {
         Ok(Ok(Observation { document, trouble, not_run: None }))
     }
 
+    /// With the runs kept that somebody wants to see.
+    pub fn keeping(&self, task: Task) -> Task {
+        match &self.keep {
+            Some(keep) => task.env("METALOC_RUNS", keep),
+            None => task.env_remove("METALOC_RUNS"),
+        }
+    }
+
     /// With the recompiled pass, if there is one.
-    pub fn swapping(&self, task: Task, pass: &Pass) -> Task {
+    fn swapping(&self, task: Task, pass: &Pass) -> Task {
         match self.swapped.get(&pass.name) {
             Some(library) => task.env("METALOC_SWAP", library),
             None => task.env_remove("METALOC_SWAP"),

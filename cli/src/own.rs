@@ -92,7 +92,7 @@ impl Observer {
             [] => task.env_remove("METALOC_SWAP"),
             _ => task.env("METALOC_SWAP", std::env::join_paths(libraries).context("METALOC_SWAP")?),
         };
-        let outcome = task.run()?;
+        let outcome = self.keeping(task).run()?;
         let document = read_document(&written)?;
         // The next line of the same test writes to the same place.
         let _ = fs::remove_file(&written);

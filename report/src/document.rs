@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kept_run::KeptRun;
+
 /// Value of the field `schema`.
 pub const SCHEMA: &str = "metaloc.report/1";
 
@@ -27,6 +29,9 @@ pub struct Document {
     /// Where the plugin saw events in recompiled passes: `statements` are counted from this, and then it goes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reached: Vec<Reached>,
+    /// Runs that were asked for, in the plugin's documents only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<KeptRun>,
 }
 
 impl Document {
@@ -41,6 +46,7 @@ impl Document {
             not_run: Vec::new(),
             stats: Stats::default(),
             reached: Vec::new(),
+            runs: Vec::new(),
         }
     }
 
@@ -363,6 +369,7 @@ mod tests {
         let detail = "killed by SIGSEGV".to_owned();
         document.not_run.push(NotRun { input: "a.ll:1".to_owned(), why: Why::Crashed, detail });
         document.reached.push(Reached { module: "/cache/Pass.so".to_owned(), pcs: BTreeSet::from([16, 80]) });
+        document.runs.push(example::run());
         document
     }
 
@@ -383,7 +390,17 @@ mod tests {
         let schema = schema();
         let whole = serde_json::to_value(full()).unwrap();
         let objects = ["", "/stats", "/errors/1", "/errors/1/site", "/errors/1/destination", "/not_run/0"];
-        let nested = ["/passes/0", "/passes/0/statements", "/reached/0"];
+        let nested = [
+            "/passes/0",
+            "/passes/0/statements",
+            "/reached/0",
+            "/runs/0",
+            "/runs/0/after",
+            "/runs/0/after/blocks/0",
+            "/runs/0/after/blocks/0/instructions/0",
+            "/runs/0/marks/0",
+            "/runs/0/marks/0/destination",
+        ];
         let nested = nested.into_iter().chain([
             "/errors/1/sources/0",
             "/errors/1/update",
@@ -394,7 +411,9 @@ mod tests {
             let fields: Vec<_> =
                 whole.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
             // The plugin's own, which a report for people has not.
-            for field in fields.into_iter().filter(|field| field != "trace" && field != "reached") {
+            for field in
+                fields.into_iter().filter(|field| !["trace", "reached", "runs"].contains(&field.as_str()))
+            {
                 let mut broken = whole.clone();
                 broken.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(&field);
                 assert!(!schema.is_valid(&broken), "{pointer} without {field}");

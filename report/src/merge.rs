@@ -103,9 +103,7 @@ impl Merger {
 pub fn by_line(mut document: Document) -> Document {
     let mut errors = BTreeMap::new();
     for mut error in std::mem::take(&mut document.errors) {
-        if let (Some(file), Some(line)) = (&error.site.file, error.site.line) {
-            error.id = error_id(&error.pass, error.operation, error.kind, &format!("{file}:{line}"));
-        }
+        error.id = line_id(&error);
         insert(&mut errors, error);
     }
     let mut merger = Merger::new(document.llvm.clone());
@@ -114,6 +112,16 @@ pub fn by_line(mut document: Document) -> Document {
     let mut document = Document { errors, ..document };
     document.count_errors();
     document
+}
+
+/// The id that [`by_line`] gives an error.
+pub fn line_id(error: &Error) -> String {
+    match (&error.site.file, error.site.line) {
+        (Some(file), Some(line)) => {
+            error_id(&error.pass, error.operation, error.kind, &format!("{file}:{line}"))
+        }
+        _ => error.id.clone(),
+    }
 }
 
 /// The id of an error: 16 hexadecimal digits, FNV-1a over the names of pass, operation and kind and the site, each

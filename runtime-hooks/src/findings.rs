@@ -15,6 +15,7 @@ use metaloc_report::{
 use crate::crash;
 use crate::ffi::{self, Ptr};
 use crate::identity::Identities;
+use crate::kept_runs::{KeptRuns, Shown};
 use crate::mirror::Mirror;
 use crate::stacks::Stacks;
 use crate::swap::{Captures, Question};
@@ -27,6 +28,8 @@ pub struct Findings {
     errors: Vec<Error>,
     by_site: HashMap<SiteKey, usize>,
     passes: BTreeMap<Arc<str>, PassSummary>,
+    /// Runs that somebody wants to see whole.
+    pub kept: Option<KeptRuns>,
     symbols: Option<Symbols>,
     input: Option<Arc<str>>,
     started: Instant,
@@ -59,6 +62,7 @@ impl Findings {
             errors: Vec::new(),
             by_site: HashMap::new(),
             passes: BTreeMap::new(),
+            kept: KeptRuns::of_environment(),
             symbols: None,
             input: None,
             started: Instant::now(),
@@ -102,8 +106,16 @@ impl Findings {
     /// Adds what the judgement of one run of one function says.
     pub fn add(&mut self, seen: &Seen<'_>, judgement: analyzer::Judgement) {
         self.stats.judged += judgement.judged as u64;
+        let mut shown = Vec::new();
         for finding in judgement.findings {
-            self.add_one(seen, &finding);
+            let error = self.add_one(seen, &finding);
+            if self.kept.is_some() {
+                shown.push(seen.shown(&finding, &self.errors[error]));
+            }
+        }
+        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.wants(seen.record.pass)) {
+            let functions = (seen.record.before, seen.mirror);
+            kept.keep(functions, seen.record.locations, seen.identities, shown);
         }
         crash::note_stats(&self.stats);
     }
@@ -116,12 +128,14 @@ impl Findings {
         let mut errors = self.errors.clone();
         errors.sort_by(|a, b| (a.confidence, &a.pass, &a.id).cmp(&(b.confidence, &b.pass, &b.id)));
         let passes = self.passes.values().cloned().collect();
-        let mut document = Document { complete, errors, passes, stats, ..Document::empty(llvm) };
+        let runs = self.kept.as_ref().map(KeptRuns::runs).unwrap_or_default();
+        let mut document = Document { complete, errors, passes, stats, runs, ..Document::empty(llvm) };
         document.count_errors();
         document
     }
 
-    fn add_one(&mut self, seen: &Seen<'_>, finding: &analyzer::Finding) {
+    /// Gives the place of the error in the list.
+    fn add_one(&mut self, seen: &Seen<'_>, finding: &analyzer::Finding) -> usize {
         let symbols = self.symbols.get_or_insert_with(Symbols::load);
         let (pc, trace) = match seen.swapped_site(finding, symbols) {
             Some((pc, trace)) => (pc, trace),
@@ -135,8 +149,12 @@ impl Findings {
                 crash::note_error(&error);
                 self.by_site.insert(key, self.errors.len());
                 self.errors.push(error);
+                self.errors.len() - 1
             }
-            Some(&index) => seen.join(&mut self.errors[index], finding, trace, input),
+            Some(&index) => {
+                seen.join(&mut self.errors[index], finding, trace, input);
+                index
+            }
         }
     }
 }
@@ -241,6 +259,16 @@ impl Seen<'_> {
             link: source.link.name().to_owned(),
         };
         finding.sources.iter().map(source).collect()
+    }
+
+    fn shown(&self, finding: &analyzer::Finding, error: &Error) -> Shown {
+        Shown {
+            error: error.id.clone(),
+            destination: finding.destination,
+            sources: finding.sources.iter().map(|source| source.inst).collect(),
+            extra: finding.extra.iter().filter_map(|&loc| self.location(loc)).collect(),
+            path: analyzer::path(self.record, finding),
+        }
     }
 
     fn witness(&self, finding: &analyzer::Finding, input: &str) -> Witness {

@@ -103,6 +103,9 @@ impl Session {
             self.read_unread_edges(&scope);
         }
         self.findings.note_module(unit.module);
+        if !manager {
+            self.remember(&pass, &scope);
+        }
         // The callback and the pass are both called from the pass manager's frame, which lies above this one
         // at a distance of the callback's own few frames. Going a little too far is harmless: sites are
         // looked for from the inside.
@@ -142,6 +145,17 @@ impl Session {
         }
         if self.audit {
             self.audit(&run);
+        }
+        if let Some(outer) = runs.current() {
+            self.remember(&outer.pass, &outer.scope);
+        }
+    }
+
+    /// Takes the names in functions that a run begins with, if somebody wants to see it.
+    fn remember(&mut self, pass: &str, scope: &Scope) {
+        let Some(kept) = self.findings.kept.as_mut().filter(|kept| kept.wants(pass)) else { return };
+        for mirror in scope.functions().iter().filter_map(|function| self.mirrors.get(*function)) {
+            kept.remember(mirror, &self.identities);
         }
     }
 

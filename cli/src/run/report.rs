@@ -1,12 +1,14 @@
 //! `metaloc report`: passes on inputs, one process each, and one report of all.
 
 mod all;
+mod explain;
+mod witness;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use metaloc_corpus::llvm_tests;
 use metaloc_corpus::own_tests::OwnLine;
 use metaloc_report::merge::{self, Merger};
@@ -28,23 +30,18 @@ use crate::status::Status;
 
 pub fn run(args: &Report) -> Result<Status> {
     let llvm = find_llvm(&args.llvm)?;
-    if args.all {
-        return run_all(args, llvm);
+    if let Some(id) = &args.explain {
+        let (observer, document) = match &args.from {
+            Some(path) => read(args, llvm, path, id)?,
+            None => {
+                let Made { observer, document, .. } = make(args, llvm)?;
+                (observer, document)
+            }
+        };
+        return explain::run(args, &observer, &document, id);
     }
-    let passes = pass::resolve_all(&llvm, &args.passes)?;
-    let jobs = jobs(args, &llvm, &passes)?;
     let place = Output::open(args.output.as_deref())?;
-    let plugin = find_plugin(&llvm)?;
-    let mut observer = Observer { llvm, plugin, swapped: HashMap::new() };
-    if let Some(source) = &args.llvm_source {
-        observer.swapped = swap(&observer, source, &passes)?;
-    }
-    let begun = Instant::now();
-    let observations = observe_all(&observer, &jobs, parallel::workers(args.jobs))?;
-    let (mut document, troubles) = merge(&observer.llvm, observations);
-    Annotator::default().annotate(&mut document)?;
-    let mut document = merge::by_line(document);
-    document.stats.seconds = begun.elapsed().as_secs_f64();
+    let Made { document, troubles, .. } = make(args, llvm)?;
     place.finish(&render(args, &document))?;
     for trouble in &troubles {
         output::complain(trouble);
@@ -53,18 +50,50 @@ pub fn run(args: &Report) -> Result<Status> {
     Ok(if troubles.is_empty() { found } else { Status::CouldNotRun })
 }
 
-/// Trouble with some of thousands of inputs is a part of the report, and no reason for another status.
-fn run_all(args: &Report, llvm: Llvm) -> Result<Status> {
-    let place = Output::open(args.output.as_deref())?;
+/// A report and what it was made with.
+struct Made {
+    observer: Observer,
+    document: Document,
+    /// What could not be run, in words.
+    troubles: Vec<String>,
+}
+
+fn make(args: &Report, llvm: Llvm) -> Result<Made> {
+    // What is wrong with the arguments is said before anything is built.
+    let passes = pass::resolve_all(&llvm, &args.passes)?;
+    let jobs = if args.all { Vec::new() } else { jobs(args, &llvm, &passes)? };
     let plugin = find_plugin(&llvm)?;
-    let observer = Observer { llvm, plugin, swapped: HashMap::new() };
+    let mut observer = Observer { llvm, plugin, swapped: HashMap::new(), keep: None };
+    if let Some(source) = args.llvm_source.as_ref().filter(|_| !args.all) {
+        observer.swapped = swap(&observer, source, &passes)?;
+    }
     let begun = Instant::now();
-    let mut document = all::observe(&observer, args)?;
+    let (mut document, troubles) = match args.all {
+        // Trouble with some of thousands of inputs is a part of the report, and no reason for another status.
+        true => (all::observe(&mut observer, args)?, Vec::new()),
+        false => merge(&observer.llvm, observe_all(&observer, &jobs, parallel::workers(args.jobs))?),
+    };
     Annotator::default().annotate(&mut document)?;
     let mut document = merge::by_line(document);
     document.stats.seconds = begun.elapsed().as_secs_f64();
-    place.finish(&render(args, &document))?;
-    Ok(if document.has_findings() { Status::Findings } else { Status::Clean })
+    Ok(Made { observer, document, troubles })
+}
+
+/// An earlier report, and what is needed to look at one of its errors again.
+fn read(args: &Report, llvm: Llvm, path: &Path, id: &str) -> Result<(Observer, Document)> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let document = Document::from_json(&text).with_context(|| path.display().to_string())?;
+    if document.llvm != llvm.version {
+        bail!("{} is of LLVM {}, not {}: give --llvm", path.display(), document.llvm, llvm.version);
+    }
+    let error = explain::find(&document, id)?;
+    let plugin = find_plugin(&llvm)?;
+    let mut observer = Observer { llvm, plugin, swapped: HashMap::new(), keep: None };
+    if let Some(source) = args.llvm_source.as_ref().filter(|_| error.site.file.is_some()) {
+        let passes = pass::resolve_all(&observer.llvm, std::slice::from_ref(&error.pass))?;
+        observer.swapped = swap(&observer, source, &passes)?;
+    }
+    Ok((observer, document))
 }
 
 /// One pass on one input.

@@ -29,17 +29,17 @@ const SEED: u64 = 1;
 const TESTS_OF: u32 = 19;
 
 /// Runs all of it and merges what comes.
-pub fn observe(observer: &Observer, args: &Report) -> Result<Document> {
+pub fn observe(observer: &mut Observer, args: &Report) -> Result<Document> {
     let tests = tests(&observer.llvm, args)?;
     if tests.is_empty() {
         bail!("there are no tests");
     }
     let (lines, left_out) = own::lines(&observer.llvm, &tests)?;
     let workers = parallel::workers(args.jobs);
-    let swapped = match &args.llvm_source {
-        Some(source) => swap(observer, source, &lines, workers)?,
-        None => HashMap::new(),
-    };
+    if let Some(source) = &args.llvm_source {
+        observer.swapped = swap(observer, source, &lines, workers)?;
+    }
+    let observer = &*observer;
     let merger = Mutex::new(Merger::new(&observer.llvm.version));
     let in_merger = |ran: Ran| -> Result<()> {
         let mut merger = merger.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,7 @@ pub fn observe(observer: &Observer, args: &Report) -> Result<Document> {
     parallel::map(&groups, workers, |group| {
         let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
         for own in *group {
-            let libraries: Vec<&Path> = of_line(own, &swapped);
+            let libraries: Vec<&Path> = of_line(own, &observer.swapped);
             let ran = match observer.prepare_test(scratch.path(), own)? {
                 Ok(prepared) => observer.run_line(scratch.path(), &prepared, own, &libraries)?,
                 Err(not_run) => Ran::Not(not_run, None),
