@@ -49,6 +49,7 @@ pub struct LlvmArgs {
   metaloc report LICMPass 'simple-loop-unswitch<nontrivial>' --input tests/ --format json -o report.json
   metaloc report --all --llvm 19 -j 2 --format json -o all.json
   metaloc report --explain 3f0a --from all.json
+  metaloc report tailcallelim licm --llvm 16 --confirm-with 22
 
 Inputs are .ll, .bc and .c files. One without debug information gets synthetic locations (debugify).
 Exit status: 0 no errors, 1 errors (certain or likely), 2 something could not be run.")]
@@ -76,6 +77,11 @@ pub struct Report {
     /// (130 to 160 MB), or a folder that has llvm/
     #[arg(long, value_name = "auto|DIR")]
     pub llvm_source: Option<LlvmSource>,
+
+    /// Say of each error what a newer LLVM makes of it on the same input: it makes the change (confirmed), it shows
+    /// the same error, or nothing certain can be said
+    #[arg(long, value_name = "N|OPT", conflicts_with = "explain")]
+    pub confirm_with: Option<Which>,
 
     /// Show one error instead: both control-flow graphs, the instruction, the extra locations and the path on
     /// which they are extra. The beginning of an id is enough

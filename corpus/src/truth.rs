@@ -324,6 +324,7 @@ mod tests {
             occurrences: 1,
             witnesses: vec![witness],
             trace: None,
+            confirmation: None,
         };
         Document { errors: vec![error], ..Document::empty("16") }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::confirm::Confirmation;
 use crate::kept_run::KeptRun;
 
 /// Value of the field `schema`.
@@ -124,6 +125,9 @@ pub struct Error {
     /// Where the plugin saw it in a recompiled pass: lines and variables are read from this, and then it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// What a newer LLVM makes of it, if one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
 }
 
 /// A place in a recompiled pass, in the terms of its code map: addresses are relative to the library, and
@@ -370,6 +374,12 @@ mod tests {
         document.not_run.push(NotRun { input: "a.ll:1".to_owned(), why: Why::Crashed, detail });
         document.reached.push(Reached { module: "/cache/Pass.so".to_owned(), pcs: BTreeSet::from([16, 80]) });
         document.runs.push(example::run());
+        document.errors[1].confirmation = Some(Confirmation {
+            llvm: "22.1.8".to_owned(),
+            verdict: crate::confirm::Verdict::Unknown,
+            input: "a.ll".to_owned(),
+            reason: Some("it changes nothing here".to_owned()),
+        });
         document
     }
 
@@ -394,6 +404,7 @@ mod tests {
             "/passes/0",
             "/passes/0/statements",
             "/reached/0",
+            "/errors/1/confirmation",
             "/runs/0",
             "/runs/0/after",
             "/runs/0/after/blocks/0",
@@ -411,8 +422,9 @@ mod tests {
             let fields: Vec<_> =
                 whole.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
             // The plugin's own, which a report for people has not.
-            for field in
-                fields.into_iter().filter(|field| !["trace", "reached", "runs"].contains(&field.as_str()))
+            for field in fields
+                .into_iter()
+                .filter(|field| !["trace", "reached", "runs", "confirmation"].contains(&field.as_str()))
             {
                 let mut broken = whole.clone();
                 broken.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(&field);

@@ -79,16 +79,11 @@ fn margins(lines: usize, edges: &[(usize, usize)]) -> Option<Vec<String>> {
     let mut placed = Vec::new();
     for (from, to) in edges {
         let span = (from.min(to), from.max(to));
-        let free =
-            |lane: &&mut Vec<(usize, usize)>| lane.iter().all(|&(low, high)| span.1 < low || high < span.0);
-        let lane = match lanes.iter_mut().enumerate().find_map(|(n, mut lane)| free(&&mut lane).then_some(n))
-        {
-            Some(lane) => lane,
-            None => {
-                lanes.push(Vec::new());
-                lanes.len() - 1
-            }
-        };
+        let free = |lane: &Vec<(usize, usize)>| lane.iter().all(|&(low, high)| span.1 < low || high < span.0);
+        let lane = lanes.iter().position(free).unwrap_or_else(|| {
+            lanes.push(Vec::new());
+            lanes.len() - 1
+        });
         lanes[lane].push(span);
         placed.push((from, to, lane));
     }
@@ -106,9 +101,7 @@ fn margins(lines: usize, edges: &[(usize, usize)]) -> Option<Vec<String>> {
         for (line, arrow) in [(from, '<'), (to, '>')] {
             let turns = if line == from.min(to) { '.' } else { '\'' };
             put(&mut margins[line][column], if from == to { '+' } else { turns });
-            for at in column + 1..width - 1 {
-                put(&mut margins[line][at], '-');
-            }
+            margins[line][column + 1..width - 1].iter_mut().for_each(|place| put(place, '-'));
             let end = &mut margins[line][width - 1];
             *end = if *end == ' ' || *end == arrow { arrow } else { '*' };
         }

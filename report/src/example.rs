@@ -93,6 +93,7 @@ pub(crate) fn error(id: &str) -> Error {
             path: vec!["entry".to_owned(), "if.end".to_owned(), "return".to_owned()],
         }],
         trace: None,
+        confirmation: None,
     }
 }
 

@@ -5,10 +5,12 @@
 //!
 //! - [`document`]: the types, exactly as in the schema `report/schemas/report-1.json`;
 //! - [`kept_run`]: a function before and after a pass, for those who want to look at it, and [`drawing`] shows it;
+//! - [`confirm`]: what a newer LLVM makes of an error;
 //! - [`merge`]: one error per site, however many inputs show it;
 //! - [`pass_names`]: what a pass is called, from its class;
 //! - [`text`]: the same for people; [`table`]: in one line per pass.
 
+pub mod confirm;
 pub mod document;
 pub mod drawing;
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::document::{Document, NotRun, PassSummary, Why};
+use crate::confirm::{Confirmation, Verdict};
+use crate::document::{Confidence, Document, NotRun, PassSummary, Why};
 use crate::text::counted;
 
 /// Inputs that are named in the text; the document names all.
@@ -36,6 +37,29 @@ pub fn by_pass(document: &Document) -> String {
     }
     if !idle.is_empty() {
         let _ = writeln!(text, "{} ran and changed nothing", counted(idle.len() as u64, "more pass"));
+    }
+    text
+}
+
+/// What a newer LLVM makes of the errors, by confidence; nothing if none was asked.
+pub fn confirmations(document: &Document) -> String {
+    let mut text = String::new();
+    let known = |confidence| {
+        let of_confidence = document.errors.iter().filter(move |error| error.confidence == confidence);
+        of_confidence.filter_map(|error| error.confirmation.as_ref())
+    };
+    let kinds =
+        [(Confidence::Certain, "certain"), (Confidence::Likely, "likely"), (Confidence::Note, "notes")];
+    for (confidence, name) in kinds {
+        let Some(Confirmation { llvm, .. }) = known(confidence).next() else { continue };
+        let count = |verdict| known(confidence).filter(|known| known.verdict == verdict).count();
+        let _ = writeln!(
+            text,
+            "LLVM {llvm} on {name}: {} confirmed, {} still shown, {} unknown",
+            count(Verdict::Confirmed),
+            count(Verdict::StillShown),
+            count(Verdict::Unknown)
+        );
     }
     text
 }
@@ -108,6 +132,25 @@ mod tests {
         gvn         10         4        3       0      0  12 of 40
         dce         10         1        0       0      0  unknown
         1 more pass ran and changed nothing
+        ");
+    }
+
+    #[test]
+    fn confirmations_are_counted_by_confidence() {
+        let verdicts = [Verdict::Confirmed, Verdict::StillShown, Verdict::StillShown];
+        let error = |verdict| {
+            let (llvm, input) = ("22.1.8".to_owned(), "a.ll".to_owned());
+            let mut error = example::error("a");
+            error.confirmation = Some(Confirmation { llvm, verdict, input, reason: None });
+            error
+        };
+        let mut document = example::document();
+        assert_eq!(confirmations(&document), "", "nobody was asked");
+        document.errors = verdicts.map(error).to_vec();
+        document.errors[2].confidence = Confidence::Likely;
+        insta::assert_snapshot!(confirmations(&document), @r"
+        LLVM 22.1.8 on certain: 1 confirmed, 1 still shown, 0 unknown
+        LLVM 22.1.8 on likely: 0 confirmed, 1 still shown, 0 unknown
         ");
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use crate::confirm::{Confirmation, Verdict};
 use crate::document::{
     Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Witness,
 };
@@ -24,6 +25,7 @@ pub fn render(document: &Document, options: Options) -> String {
     if options.by_pass {
         text += &table::by_pass(document);
     }
+    text += &table::confirmations(document);
     text += &table::not_run(document);
     text += &summary(document, options);
     text
@@ -95,6 +97,15 @@ impl Display for ErrorText<'_> {
         }
         if let Some(witness) = error.witnesses.first() {
             write_witness(f, error, witness)?;
+        }
+        if let Some(Confirmation { llvm, verdict, reason, .. }) = &error.confirmation {
+            let said = match verdict {
+                Verdict::Confirmed => "makes this change: confirmed",
+                Verdict::StillShown => "still shows it",
+                Verdict::Unknown => "says nothing about it",
+            };
+            let reason = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+            writeln!(f, "  newer   LLVM {llvm} {said}{reason}")?;
         }
         Ok(())
     }

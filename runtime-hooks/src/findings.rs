@@ -208,6 +208,7 @@ impl Seen<'_> {
             occurrences: 1,
             witnesses: vec![self.witness(finding, input)],
             trace,
+            confirmation: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! `metaloc report`: passes on inputs, one process each, and one report of all.
 
 mod all;
+mod confirm;
 mod explain;
 mod witness;
 
@@ -16,6 +17,7 @@ use metaloc_report::{Document, text};
 use metaloc_source::annotate::Annotator;
 use metaloc_toolchain::{Llvm, plugin};
 
+use self::confirm::Newer;
 use super::{find_llvm, find_plugin};
 use crate::args::{Format, Report};
 use crate::input::{self, Input};
@@ -41,7 +43,11 @@ pub fn run(args: &Report) -> Result<Status> {
         return explain::run(args, &observer, &document, id);
     }
     let place = Output::open(args.output.as_deref())?;
-    let Made { document, troubles, .. } = make(args, llvm)?;
+    let newer = args.confirm_with.as_ref().map(|which| Newer::find(which, &llvm)).transpose()?;
+    let Made { observer, mut document, troubles } = make(args, llvm)?;
+    if let Some(newer) = newer {
+        newer.confirm(args, &observer, &mut document)?;
+    }
     place.finish(&render(args, &document))?;
     for trouble in &troubles {
         output::complain(trouble);
