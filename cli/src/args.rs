@@ -88,8 +88,8 @@ pub struct Report {
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
 
-    /// With --explain, look the error up in this report (JSON) instead of running the passes again
-    #[arg(long, value_name = "REPORT", requires = "explain")]
+    /// With --explain or --confirm-with, take this report (JSON) instead of running the passes again
+    #[arg(long, value_name = "REPORT", conflicts_with = "passes")]
     pub from: Option<PathBuf>,
 
     /// With --explain, write both graphs here in the language of graphviz

@@ -5,7 +5,7 @@ mod confirm;
 mod explain;
 mod witness;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -32,19 +32,15 @@ use crate::status::Status;
 
 pub fn run(args: &Report) -> Result<Status> {
     let llvm = find_llvm(&args.llvm)?;
-    if let Some(id) = &args.explain {
-        let (observer, document) = match &args.from {
-            Some(path) => read(args, llvm, path, id)?,
-            None => {
-                let Made { observer, document, .. } = make(args, llvm)?;
-                (observer, document)
-            }
-        };
-        return explain::run(args, &observer, &document, id);
-    }
-    let place = Output::open(args.output.as_deref())?;
     let newer = args.confirm_with.as_ref().map(|which| Newer::find(which, &llvm)).transpose()?;
-    let Made { observer, mut document, troubles } = make(args, llvm)?;
+    let place = Output::open(args.output.as_deref())?;
+    let Made { observer, mut document, troubles } = match &args.from {
+        Some(path) => read(args, llvm, path)?,
+        None => make(args, llvm)?,
+    };
+    if let Some(id) = &args.explain {
+        return explain::run(args, &observer, &document, (id, place));
+    }
     if let Some(newer) = newer {
         newer.confirm(args, &observer, &mut document)?;
     }
@@ -85,21 +81,25 @@ fn make(args: &Report, llvm: Llvm) -> Result<Made> {
     Ok(Made { observer, document, troubles })
 }
 
-/// An earlier report, and what is needed to look at one of its errors again.
-fn read(args: &Report, llvm: Llvm, path: &Path, id: &str) -> Result<(Observer, Document)> {
+/// An earlier report, and what is needed to look at its errors again.
+fn read(args: &Report, llvm: Llvm, path: &Path) -> Result<Made> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let document = Document::from_json(&text).with_context(|| path.display().to_string())?;
+    let mut document = Document::from_json(&text).with_context(|| path.display().to_string())?;
     if document.llvm != llvm.version {
         bail!("{} is of LLVM {}, not {}: give --llvm", path.display(), document.llvm, llvm.version);
     }
-    let error = explain::find(&document, id)?;
+    if let Some(id) = &args.explain {
+        document.errors = vec![explain::find(&document, id)?.clone()];
+    }
     let plugin = find_plugin(&llvm)?;
     let mut observer = Observer { llvm, plugin, swapped: HashMap::new(), keep: None };
-    if let Some(source) = args.llvm_source.as_ref().filter(|_| error.site.file.is_some()) {
-        let passes = pass::resolve_all(&observer.llvm, std::slice::from_ref(&error.pass))?;
+    if let Some(source) = &args.llvm_source {
+        let with_lines = document.errors.iter().filter(|error| error.site.file.is_some());
+        let names: BTreeSet<String> = with_lines.map(|error| error.pass.clone()).collect();
+        let passes = pass::resolve_all(&observer.llvm, &Vec::from_iter(names))?;
         observer.swapped = swap(&observer, source, &passes)?;
     }
-    Ok((observer, document))
+    Ok(Made { observer, document, troubles: Vec::new() })
 }
 
 /// One pass on one input.

@@ -90,4 +90,7 @@ fn a_report_of_another_llvm_or_none_at_all_is_refused() {
     std::fs::write(&kept, Document::empty("16.0.6").to_json()).unwrap();
     assert_eq!(explain(), format!("metaloc: {path} is of LLVM 16.0.6, not 19.1.7: give --llvm\n"));
     here.run("report", &["gvn", "--from", path]).with_status(2);
+    std::fs::write(&kept, document(vec![error("a", "gvn", Confidence::Likely)]).to_json()).unwrap();
+    let shown = here.run("report", &["--from", path]).with_status(1).stdout;
+    assert!(shown.starts_with("error: gvn should "), "a report alone is printed again: {shown}");
 }

@@ -33,9 +33,13 @@ struct Explanation<'a> {
 }
 
 /// Explains an error of a report.
-pub fn run(args: &Report, observer: &Observer, document: &Document, id: &str) -> Result<Status> {
+pub fn run(
+    args: &Report,
+    observer: &Observer,
+    document: &Document,
+    (id, place): (&str, Output),
+) -> Result<Status> {
     let error = find(document, id)?;
-    let place = Output::open(args.output.as_deref())?;
     let witness = error.witnesses.first().context("the report has no witness of it")?;
     if error.site.file.is_some() && !observer.swapped.contains_key(&error.pass) {
         bail!("the report has lines of {}: give --llvm-source as for the report", error.pass);
