@@ -347,6 +347,7 @@ pub struct Bench {
 #[derive(Debug, Subcommand)]
 pub enum BenchWhat {
     Truth(BenchTruth),
+    Labels(BenchLabels),
     Cost(BenchCost),
 }
 
@@ -378,6 +379,40 @@ pub struct BenchTruth {
     /// Fail if fewer of those found have the right line
     #[arg(long, value_name = "N", default_value_t = 0, requires = "llvm_source")]
     pub lines_at_least: usize,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Precision: of the reported sites that people have judged, how many are errors
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc bench labels
+  metaloc bench labels --draw batch-2 --count 40 --from all19.json --from all16.json
+
+--draw writes two files: NAME.json for the judge, who sees neither rule nor confidence, and NAME.key.json.
+What is unclear or not judged yet counts against us.")]
+pub struct BenchLabels {
+    /// Draw a new batch of this name from reports, instead of printing the precision
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub draw: Option<String>,
+
+    /// A report (JSON) to draw from
+    #[arg(long, value_name = "REPORT", requires = "draw")]
+    pub from: Vec<PathBuf>,
+
+    /// How many sites to draw
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub count: usize,
+
+    /// Decides which; it stays the same, so that nobody can choose
+    #[arg(long, value_name = "N", default_value_t = 20_250_613)]
+    pub seed: u64,
+
+    /// Where the labels are; default: regress/labels
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Text)]

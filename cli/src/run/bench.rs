@@ -1,9 +1,11 @@
 //! `metaloc bench`: figures about the tool itself.
 //!
 //! - [`truth`]: how many of the known errors it finds;
+//! - [`labels`]: how many of what it reports are errors;
 //! - [`cost`]: what it costs.
 
 mod cost;
+mod labels;
 mod reading;
 mod truth;
 
@@ -15,6 +17,7 @@ use crate::status::Status;
 pub fn run(args: &Bench) -> Result<Status> {
     match &args.what {
         BenchWhat::Truth(args) => truth::run(args),
+        BenchWhat::Labels(args) => labels::run(args),
         BenchWhat::Cost(args) => cost::run(args),
     }
 }
