@@ -47,13 +47,24 @@ pub struct LlvmArgs {
   metaloc report tailcallelim --llvm 16
   metaloc report tailcallelim --llvm 16 --llvm-source auto
   metaloc report LICMPass 'simple-loop-unswitch<nontrivial>' --input tests/ --format json -o report.json
+  metaloc report --all --llvm 19 -j 2 --format json -o all.json
+  metaloc report --explain 3f0a --from all.json
+  metaloc report tailcallelim licm --llvm 16 --confirm-with 22
 
 Inputs are .ll, .bc and .c files. One without debug information gets synthetic locations (debugify).
 Exit status: 0 no errors, 1 errors (certain or likely), 2 something could not be run.")]
 pub struct Report {
     /// Name as in -passes= (tailcallelim), class (TailCallElimPass) or source file (TailRecursionElimination)
-    #[arg(required = true, value_name = "PASS")]
+    #[arg(required_unless_present_any = ["all", "from"], value_name = "PASS")]
     pub passes: Vec<String>,
+
+    /// All passes: every RUN line of LLVM's transformation tests (fetched once, 160 MB), or of those in --input
+    #[arg(long, conflicts_with = "passes")]
+    pub all: bool,
+
+    /// With --all, only this many tests, the same ones each time
+    #[arg(long, value_name = "N", requires = "all")]
+    pub sample: Option<usize>,
 
     #[command(flatten)]
     pub llvm: LlvmArgs,
@@ -66,6 +77,24 @@ pub struct Report {
     /// (130 to 160 MB), or a folder that has llvm/
     #[arg(long, value_name = "auto|DIR")]
     pub llvm_source: Option<LlvmSource>,
+
+    /// Say of each error what a newer LLVM makes of it on the same input: it makes the change (confirmed), it shows
+    /// the same error, or nothing certain can be said
+    #[arg(long, value_name = "N|OPT", conflicts_with = "explain")]
+    pub confirm_with: Option<Which>,
+
+    /// Show one error instead: both control-flow graphs, the instruction, the extra locations and the path on
+    /// which they are extra. The beginning of an id is enough
+    #[arg(long, value_name = "ID")]
+    pub explain: Option<String>,
+
+    /// With --explain or --confirm-with, take this report (JSON) instead of running the passes again
+    #[arg(long, value_name = "REPORT", conflicts_with = "passes")]
+    pub from: Option<PathBuf>,
+
+    /// With --explain, write both graphs here in the language of graphviz
+    #[arg(long, value_name = "FILE", requires = "explain")]
+    pub dot: Option<PathBuf>,
 
     /// Number of `opt` processes at a time; default: one per core
     #[arg(short, value_name = "N")]
@@ -318,6 +347,7 @@ pub struct Bench {
 #[derive(Debug, Subcommand)]
 pub enum BenchWhat {
     Truth(BenchTruth),
+    Labels(BenchLabels),
     Cost(BenchCost),
     Prove(BenchProve),
     Soundness(BenchSoundness),
@@ -351,6 +381,40 @@ pub struct BenchTruth {
     /// Fail if fewer of those found have the right line
     #[arg(long, value_name = "N", default_value_t = 0, requires = "llvm_source")]
     pub lines_at_least: usize,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Precision: of the reported sites that people have judged, how many are errors
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc bench labels
+  metaloc bench labels --draw batch-2 --count 40 --from all19.json --from all16.json
+
+--draw writes two files: NAME.json for the judge, who sees neither rule nor confidence, and NAME.key.json.
+What is unclear or not judged yet counts against us.")]
+pub struct BenchLabels {
+    /// Draw a new batch of this name from reports, instead of printing the precision
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub draw: Option<String>,
+
+    /// A report (JSON) to draw from
+    #[arg(long, value_name = "REPORT", requires = "draw")]
+    pub from: Vec<PathBuf>,
+
+    /// How many sites to draw
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub count: usize,
+
+    /// Decides which; it stays the same, so that nobody can choose
+    #[arg(long, value_name = "N", default_value_t = 20_250_613)]
+    pub seed: u64,
+
+    /// Where the labels are; default: regress/labels
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Text)]

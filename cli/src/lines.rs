@@ -128,9 +128,14 @@ impl<'a> Lines<'a> {
 /// The folder with the tests of an LLVM's transformations.
 pub fn tests(llvm: &Llvm, source: &LlvmSource) -> Result<PathBuf> {
     Ok(match source {
-        LlvmSource::Auto => sources::fetch(llvm.major, &TESTS, &output::complain)?,
+        LlvmSource::Auto => tests_of(llvm.major)?,
         LlvmSource::Folder(folder) => checkout(folder)?,
     })
+}
+
+/// The same from Debian's source package of an LLVM.
+pub fn tests_of(major: u32) -> Result<PathBuf> {
+    Ok(sources::fetch(major, &TESTS, &output::complain)?)
 }
 
 fn checkout(folder: &Path) -> Result<PathBuf> {

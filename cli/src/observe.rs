@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use metaloc_corpus::regress::{CLANG_ARGS, DEBUGIFY_ARGS};
-use metaloc_report::Document;
+use metaloc_report::{Document, NotRun};
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Exit, Outcome, Task};
 use tempfile::TempDir;
@@ -19,12 +19,14 @@ use crate::input::{Input, Kind};
 use crate::pass::Pass;
 
 /// What every observation needs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Observer {
     pub llvm: Llvm,
     pub plugin: PathBuf,
     /// Recompiled passes by name.
     pub swapped: HashMap<String, PathBuf>,
+    /// `PASS:FUNCTION` whose runs the document is to keep.
+    pub keep: Option<String>,
 }
 
 /// What came of one input.
@@ -34,6 +36,8 @@ pub struct Observation {
     pub document: Option<Document>,
     /// What went wrong, in one or more lines, the input named.
     pub trouble: Option<String>,
+    /// A test of LLVM that is no use with this `opt`.
+    pub not_run: Option<NotRun>,
 }
 
 impl Observer {
@@ -64,7 +68,7 @@ impl Observer {
             true => self.legacy(input, &pass.name),
         };
         let task = task.args(&input.header.args);
-        let task = self.swapping(task, pass);
+        let task = self.keeping(self.swapping(task, pass));
         let task =
             task.arg("-disable-output").arg(&prepared).env("METALOC_OUT", &written).env_remove("METALOC");
         let outcome = task.run()?;
@@ -79,11 +83,19 @@ impl Observer {
         if document.is_none() && trouble.is_none() {
             trouble = Some(format!("{}: the plugin left no report", input.name()));
         }
-        Ok(Ok(Observation { document, trouble }))
+        Ok(Ok(Observation { document, trouble, not_run: None }))
+    }
+
+    /// With the runs kept that somebody wants to see.
+    pub fn keeping(&self, task: Task) -> Task {
+        match &self.keep {
+            Some(keep) => task.env("METALOC_RUNS", keep),
+            None => task.env_remove("METALOC_RUNS"),
+        }
     }
 
     /// With the recompiled pass, if there is one.
-    pub fn swapping(&self, task: Task, pass: &Pass) -> Task {
+    fn swapping(&self, task: Task, pass: &Pass) -> Task {
         match self.swapped.get(&pass.name) {
             Some(library) => task.env("METALOC_SWAP", library),
             None => task.env_remove("METALOC_SWAP"),
@@ -194,6 +206,7 @@ pub fn read_document(path: &Path) -> Result<Option<Document>> {
 /// Only what the pass did, and inputs under the name that the user knows.
 pub fn restrict(mut document: Document, pass: &Pass, input: &str) -> Document {
     document.errors.retain(|error| pass.reports_as(&error.pass));
+    document.passes.retain(|summary| pass.reports_as(&summary.pass));
     for error in &mut document.errors {
         for witness in &mut error.witnesses {
             witness.input = input.to_owned();

@@ -40,12 +40,16 @@ pub fn source(notice: Notice<'_>) -> Result<PathBuf> {
 }
 
 /// All tests of a source tree, sorted by name. `source` is the folder that has `llvm/test/Transforms`.
+pub fn all(source: &Path) -> Result<Vec<LlvmTest>> {
+    below(&source.join("llvm/test/Transforms"))
+}
+
+/// All tests below a folder, sorted by name.
 ///
 /// Files in folders called `Inputs` belong to other tests and are left out, as lit does.
-pub fn all(source: &Path) -> Result<Vec<LlvmTest>> {
-    let root = source.join("llvm/test/Transforms");
+pub fn below(root: &Path) -> Result<Vec<LlvmTest>> {
     let mut tests = Vec::new();
-    collect(&root, &root, &mut tests)?;
+    collect(root, root, &mut tests)?;
     tests.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(tests)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::Result;
 use crate::llvm_tests::LlvmTest;
 use crate::pass_names::{Manager, PassNames};
-use crate::run_line::OptLine;
+use crate::run_line::{NotPlain, OptLine};
 
 /// A RUN line in the words of the new pass manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,23 +20,46 @@ pub struct OwnLine {
     pub passes: Vec<String>,
 }
 
-/// All lines that the new pass manager can run; what names passes of the legacy manager only is left out.
-pub fn lines(tests: &[LlvmTest], names: &PassNames) -> Result<Vec<OwnLine>> {
-    let mut lines = Vec::new();
+/// A RUN line that is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// As [`OwnLine::name`].
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// All lines that the new pass manager can run and that should succeed, and the others with the reason.
+pub fn lines(tests: &[LlvmTest], names: &PassNames) -> Result<(Vec<OwnLine>, Vec<LeftOut>)> {
+    let (mut lines, mut left_out) = (Vec::new(), Vec::new());
     for test in tests {
         for (run, class) in test.lines()? {
-            let Ok(line) = class else { continue };
-            let line = match names.manager(line.raw_args()) {
-                Manager::New => line,
-                Manager::Translated(args) => line.with_args(args),
-                Manager::Legacy(_) => continue,
-            };
-            let passes: Vec<String> = line.raw_args().iter().flat_map(|arg| passes_in(arg)).collect();
             let name = format!("{}:{}", test.name, run.line);
-            lines.push(OwnLine { name, test: test.path.clone(), line, passes });
+            match plain(class, names) {
+                Ok(line) => {
+                    let passes = line.raw_args().iter().flat_map(|arg| passes_in(arg)).collect();
+                    lines.push(OwnLine { name, test: test.path.clone(), line, passes });
+                }
+                Err(reason) => left_out.push(LeftOut { name, reason }),
+            }
         }
     }
-    Ok(lines)
+    Ok((lines, left_out))
+}
+
+fn plain(
+    class: std::result::Result<OptLine, NotPlain>,
+    names: &PassNames,
+) -> std::result::Result<OptLine, String> {
+    let line = class.map_err(|reason| reason.to_string())?;
+    if line.expects_failure {
+        return Err("expects opt to fail".to_owned());
+    }
+    match names.manager(line.raw_args()) {
+        Manager::New => Ok(line),
+        Manager::Translated(args) => Ok(line.with_args(args)),
+        Manager::Legacy(passes) => Err(format!("only the legacy manager has {}", passes.join(", "))),
+    }
 }
 
 /// The names in a `-passes=` argument: `loop-mssa` and `licm` of `-passes='loop-mssa(licm<no-x>)'`.
@@ -77,15 +100,24 @@ mod tests {
     fn lines_of_both_managers_are_found_and_others_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.ll");
-        let text = "; RUN: opt -passes='function(gvn,adce)' -S %s\n; RUN: opt -adce -S < %s\n; RUN: opt -old %s\n; RUN: llc %s\n";
+        let text = "; RUN: opt -passes='function(gvn,adce)' -S %s\n; RUN: opt -adce -S < %s\n; RUN: opt -old %s\n\
+                    ; RUN: llc %s\n; RUN: not opt -passes=gvn %s\n";
         fs::write(&path, text).unwrap();
         let tests = [LlvmTest { path, name: "X/a.ll".into() }];
         let names = PassNames::parse(
             "Function passes:\n  adce\n  gvn\n",
             "  Optimizations available\n      --adce  - x\n      --old  - y\n",
         );
-        let found: Vec<_> =
-            lines(&tests, &names).unwrap().into_iter().map(|line| (line.name, line.passes)).collect();
+        let (found, left_out) = lines(&tests, &names).unwrap();
+        let reasons: Vec<_> =
+            left_out.iter().map(|line| (line.name.as_str(), line.reason.as_str())).collect();
+        let expected_reasons = [
+            ("X/a.ll:3", "only the legacy manager has old"),
+            ("X/a.ll:4", "runs llc, not opt"),
+            ("X/a.ll:5", "expects opt to fail"),
+        ];
+        assert_eq!(reasons, expected_reasons);
+        let found: Vec<_> = found.into_iter().map(|line| (line.name, line.passes)).collect();
         let expected = |name: &str, passes: &[&str]| {
             (name.to_owned(), passes.iter().map(|pass| (*pass).to_owned()).collect::<Vec<_>>())
         };

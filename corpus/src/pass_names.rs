@@ -77,9 +77,13 @@ impl PassNames {
     /// A pipeline of passes of any levels, each wrapped in the adaptors that it needs in a module pipeline.
     /// A pass alone is left to `opt`, which knows best.
     fn pipeline(&self, passes: &[&str]) -> String {
-        if let [pass] = passes {
-            return (*pass).into();
+        // It asks for an analysis of the module that only the legacy manager makes by itself, and crashes without.
+        const NEEDS_PROFILE: &str = "codegenprepare";
+        match passes {
+            [pass] if *pass != NEEDS_PROFILE => return (*pass).into(),
+            _ => {}
         }
+        let profile = passes.contains(&NEEDS_PROFILE).then(|| "require<profile-summary>".to_owned());
         let wrapped = passes.iter().map(|pass| match self.new[*pass] {
             Level::Module => (*pass).to_owned(),
             Level::Cgscc => format!("cgscc({pass})"),
@@ -88,7 +92,7 @@ impl PassNames {
             Level::Loop if matches!(*pass, "licm" | "lnicm") => format!("function(loop-mssa({pass}))"),
             Level::Loop => format!("function(loop({pass}))"),
         });
-        wrapped.collect::<Vec<_>>().join(",")
+        profile.into_iter().chain(wrapped).collect::<Vec<_>>().join(",")
     }
 }
 
@@ -209,6 +213,14 @@ mod tests {
     #[test]
     fn a_single_pass_needs_no_adaptor() {
         assert_eq!(manager("-loop-reduce"), Manager::Translated(vec!["-passes=loop-reduce".into()]));
+    }
+
+    #[test]
+    fn what_crashes_without_an_analysis_gets_it() {
+        let help = "  Optimizations available\n      --codegenprepare - x\n";
+        let names = PassNames::parse("Function passes:\n  codegenprepare\n", help);
+        let expected = "-passes=require<profile-summary>,function(codegenprepare)".to_owned();
+        assert_eq!(names.manager(&["-codegenprepare".to_owned()]), Manager::Translated(vec![expected]));
     }
 
     #[test]

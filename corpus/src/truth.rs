@@ -261,7 +261,7 @@ fn same_name(witness: Option<&str>, printed: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use metaloc_report::document::{
-        Actual, Confidence, Destination, Error as Reported, Kind, Operation, SCHEMA, Site, Stats,
+        Actual, Confidence, Destination, Error as Reported, Kind, Operation, Site,
     };
 
     use super::*;
@@ -324,14 +324,9 @@ mod tests {
             occurrences: 1,
             witnesses: vec![witness],
             trace: None,
+            confirmation: None,
         };
-        Document {
-            schema: SCHEMA.into(),
-            llvm: "16".into(),
-            complete: true,
-            errors: vec![error],
-            stats: Stats::default(),
-        }
+        Document { errors: vec![error], ..Document::empty("16") }
     }
 
     #[test]

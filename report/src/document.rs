@@ -1,6 +1,11 @@
 //! The types of `metaloc.report/1`. Fields may be added; those here stay.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
+
+use crate::confirm::Confirmation;
+use crate::kept_run::KeptRun;
 
 /// Value of the field `schema`.
 pub const SCHEMA: &str = "metaloc.report/1";
@@ -16,8 +21,18 @@ pub struct Document {
     pub complete: bool,
     /// What was found, most certain first.
     pub errors: Vec<Error>,
+    /// What each pass did and was found to do, by name.
+    pub passes: Vec<PassSummary>,
+    /// Inputs that did not run to their end, by name.
+    pub not_run: Vec<NotRun>,
     /// How much was looked at.
     pub stats: Stats,
+    /// Where the plugin saw events in recompiled passes: `statements` are counted from this, and then it goes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reached: Vec<Reached>,
+    /// Runs that were asked for, in the plugin's documents only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<KeptRun>,
 }
 
 impl Document {
@@ -28,7 +43,24 @@ impl Document {
             llvm: llvm.into(),
             complete: true,
             errors: Vec::new(),
+            passes: Vec::new(),
+            not_run: Vec::new(),
             stats: Stats::default(),
+            reached: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Counts the errors of each pass anew.
+    pub fn count_errors(&mut self) {
+        for summary in &mut self.passes {
+            let count = |confidence| {
+                let of_pass = self.errors.iter().filter(|error| error.pass == summary.pass);
+                of_pass.filter(|error| error.confidence == confidence).count() as u64
+            };
+            summary.certain = count(Confidence::Certain);
+            summary.likely = count(Confidence::Likely);
+            summary.notes = count(Confidence::Note);
         }
     }
 
@@ -93,6 +125,9 @@ pub struct Error {
     /// Where the plugin saw it in a recompiled pass: lines and variables are read from this, and then it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// What a newer LLVM makes of it, if one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
 }
 
 /// A place in a recompiled pass, in the terms of its code map: addresses are relative to the library, and
@@ -232,6 +267,76 @@ pub struct Witness {
     pub path: Vec<String>,
 }
 
+/// One pass in all inputs. A pass that ran and changed little is not a clean pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassSummary {
+    /// Name of the pass as in `-passes=`.
+    pub pass: String,
+    /// How often it ran, on a function, a loop or a module.
+    pub runs: u64,
+    /// How often it changed something.
+    pub changed_runs: u64,
+    /// Errors that are certain.
+    pub certain: u64,
+    /// Errors that are likely.
+    pub likely: u64,
+    /// Notes.
+    pub notes: u64,
+    /// What of its source was reached; `None` if its source file was not swapped in: unknown.
+    pub statements: Option<Statements>,
+}
+
+impl PassSummary {
+    /// A pass of which nothing is known yet.
+    pub fn new(pass: impl Into<String>) -> PassSummary {
+        let (runs, changed_runs, certain, likely, notes) = (0, 0, 0, 0, 0);
+        PassSummary { pass: pass.into(), runs, changed_runs, certain, likely, notes, statements: None }
+    }
+}
+
+/// The statements of a pass's own file that create, clone, move or replace instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statements {
+    /// All of them.
+    pub total: u64,
+    /// Those that some input made do it.
+    pub reached: u64,
+}
+
+/// An input that did not run to its end.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NotRun {
+    /// As in witnesses.
+    pub input: String,
+    /// What happened.
+    pub why: Why,
+    /// In words.
+    pub detail: String,
+}
+
+/// Why an input did not run to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// A signal ended the compiler; what it had done until then is reported.
+    Crashed,
+    /// It took too long.
+    TimedOut,
+    /// The compiler refused: another build is asked for, an option or the IR is of another version.
+    Failed,
+    /// The input is no single command of `opt`, or one of the legacy pass manager.
+    LeftOut,
+}
+
+/// Events in a recompiled pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Path of the library.
+    pub module: String,
+    /// Return addresses of calls that created, cloned, moved or replaced something, relative to the library.
+    pub pcs: BTreeSet<u64>,
+}
+
 /// How much was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Stats {
@@ -264,6 +369,17 @@ mod tests {
     fn full() -> Document {
         let mut document = example::document();
         document.errors.push(example::error_with_source("8899aabbccddeeff"));
+        document.passes[0].statements = Some(Statements { total: 12, reached: 5 });
+        let detail = "killed by SIGSEGV".to_owned();
+        document.not_run.push(NotRun { input: "a.ll:1".to_owned(), why: Why::Crashed, detail });
+        document.reached.push(Reached { module: "/cache/Pass.so".to_owned(), pcs: BTreeSet::from([16, 80]) });
+        document.runs.push(example::run());
+        document.errors[1].confirmation = Some(Confirmation {
+            llvm: "22.1.8".to_owned(),
+            verdict: crate::confirm::Verdict::Unknown,
+            input: "a.ll".to_owned(),
+            reason: Some("it changes nothing here".to_owned()),
+        });
         document
     }
 
@@ -283,13 +399,33 @@ mod tests {
     fn the_schema_refuses_missing_and_unknown_fields() {
         let schema = schema();
         let whole = serde_json::to_value(full()).unwrap();
-        let objects = ["", "/stats", "/errors/1", "/errors/1/site", "/errors/1/destination"];
-        let nested = ["/errors/1/sources/0", "/errors/1/update", "/errors/1/witnesses/0", "/errors/1/trace"];
+        let objects = ["", "/stats", "/errors/1", "/errors/1/site", "/errors/1/destination", "/not_run/0"];
+        let nested = [
+            "/passes/0",
+            "/passes/0/statements",
+            "/reached/0",
+            "/errors/1/confirmation",
+            "/runs/0",
+            "/runs/0/after",
+            "/runs/0/after/blocks/0",
+            "/runs/0/after/blocks/0/instructions/0",
+            "/runs/0/marks/0",
+            "/runs/0/marks/0/destination",
+        ];
+        let nested = nested.into_iter().chain([
+            "/errors/1/sources/0",
+            "/errors/1/update",
+            "/errors/1/witnesses/0",
+            "/errors/1/trace",
+        ]);
         for pointer in objects.into_iter().chain(nested) {
             let fields: Vec<_> =
                 whole.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
             // The plugin's own, which a report for people has not.
-            for field in fields.into_iter().filter(|field| field != "trace") {
+            for field in fields
+                .into_iter()
+                .filter(|field| !["trace", "reached", "runs", "confirmation"].contains(&field.as_str()))
+            {
                 let mut broken = whole.clone();
                 broken.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(&field);
                 assert!(!schema.is_valid(&broken), "{pointer} without {field}");
@@ -307,6 +443,15 @@ mod tests {
         assert_eq!(error, r#"a document of schema "metaloc.report/2", not "metaloc.report/1""#);
         assert!(Document::from_json("[1, 2").unwrap_err().to_string().starts_with("not a report: "));
         assert!(Document::from_json(r#"{"schema": "metaloc.report/1"}"#).is_err());
+    }
+
+    #[test]
+    fn errors_are_counted_by_pass_and_confidence() {
+        let mut document = full();
+        document.passes.push(PassSummary::new("other"));
+        document.count_errors();
+        let counts = |p: &PassSummary| (p.certain, p.likely, p.notes);
+        assert_eq!(document.passes.iter().map(counts).collect::<Vec<_>>(), [(1, 1, 0), (0, 0, 0)]);
     }
 
     #[test]

@@ -1,13 +1,54 @@
 //! A document for tests, with every optional field in both forms between its two shapes.
 
 use crate::document::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Trace, Update,
-    Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, PassSummary, Site, Source, Stats,
+    Trace, Update, Witness,
 };
+use crate::kept_run::{Graph, GraphBlock, GraphInst, KeptRun, Mark, Spot};
+
+/// A block that the pass splits off, with an instruction of the first that keeps its location there.
+pub(crate) fn run() -> KeptRun {
+    let inst = |text: &str, opcode: &str, name: Option<&str>, location: Option<&str>| GraphInst {
+        text: text.to_owned(),
+        opcode: opcode.to_owned(),
+        name: name.map(str::to_owned),
+        location: location.map(str::to_owned),
+    };
+    let block = |name: &str, successors: &[usize], instructions: Vec<GraphInst>| GraphBlock {
+        name: name.to_owned(),
+        successors: successors.to_vec(),
+        instructions,
+    };
+    let add = |name| inst(&format!("{name} = add i32 %a, 1"), "add", Some(name), Some("t.c:5:35"));
+    let branch = || inst("br i1 %c, label %yes, label %no", "br", None, Some("t.c:4:3"));
+    let ret = || inst("ret i32 %a", "ret", None, None);
+    let before = Graph {
+        blocks: vec![
+            block("entry", &[1, 2], vec![branch()]),
+            block("yes", &[], vec![add("%add"), ret()]),
+            block("no", &[], vec![ret()]),
+        ],
+    };
+    let mut after = before.clone();
+    after.blocks[2].instructions.insert(0, add("%accumulator.ret.tr"));
+    let mark = Mark {
+        error: "0011223344556677".to_owned(),
+        destination: Spot { block: 2, instruction: 0 },
+        sources: vec![Spot { block: 1, instruction: 0 }],
+        extra: vec!["t.c:5:35".to_owned()],
+        path: vec![0, 2],
+    };
+    let (pass, function) = ("tailcallelim".to_owned(), "sum".to_owned());
+    KeptRun { pass, function, before, after, marks: vec![mark] }
+}
 
 pub(crate) fn document() -> Document {
     let stats = Stats { inputs: 1, pass_runs: 3, changed_runs: 2, events: 120, judged: 17, seconds: 0.25 };
-    Document { errors: vec![error("0011223344556677")], stats, ..Document::empty("16.0.6") }
+    let pass = PassSummary { runs: 3, changed_runs: 2, ..PassSummary::new("tailcallelim") };
+    let errors = vec![error("0011223344556677")];
+    let mut document = Document { errors, passes: vec![pass], stats, ..Document::empty("16.0.6") };
+    document.count_errors();
+    document
 }
 
 /// As found without the source of the pass.
@@ -52,6 +93,7 @@ pub(crate) fn error(id: &str) -> Error {
             path: vec!["entry".to_owned(), "if.end".to_owned(), "return".to_owned()],
         }],
         trace: None,
+        confirmation: None,
     }
 }
 

@@ -4,20 +4,26 @@
 //! and the command line, which merges the documents of many processes into one.
 //!
 //! - [`document`]: the types, exactly as in the schema `report/schemas/report-1.json`;
+//! - [`kept_run`]: a function before and after a pass, for those who want to look at it, and [`drawing`] shows it;
+//! - [`confirm`]: what a newer LLVM makes of an error;
 //! - [`merge`]: one error per site, however many inputs show it;
 //! - [`pass_names`]: what a pass is called, from its class;
-//! - [`text`]: the same for people.
+//! - [`text`]: the same for people; [`table`]: in one line per pass.
 
+pub mod confirm;
 pub mod document;
+pub mod drawing;
 #[cfg(test)]
 mod example;
+pub mod kept_run;
 pub mod merge;
 pub mod pass_names;
+pub mod table;
 pub mod text;
 
 pub use document::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, SCHEMA, Site, Source, Stats, Trace,
-    Update, Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, NotRun, Operation, PassSummary, Reached, SCHEMA,
+    Site, Source, Statements, Stats, Trace, Update, Why, Witness,
 };
 
 /// Why a text is no report.

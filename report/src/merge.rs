@@ -3,10 +3,10 @@
 //! The result does not depend on the order of the documents, so a parallel run gives the same report as a
 //! sequential one.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::document::{Document, Error, Stats, Witness};
+use crate::document::{Document, Error, Kind, NotRun, Operation, PassSummary, Reached, Stats, Witness};
 
 /// Witnesses kept per error; `occurrences` counts all.
 pub const WITNESSES_KEPT: usize = 5;
@@ -27,14 +27,29 @@ pub struct Merger {
     llvm: String,
     complete: bool,
     errors: BTreeMap<String, Error>,
+    passes: BTreeMap<String, PassSummary>,
+    not_run: Vec<NotRun>,
     stats: Stats,
+    reached: BTreeMap<String, BTreeSet<u64>>,
 }
 
 impl Merger {
     /// For documents of one LLVM.
     pub fn new(llvm: impl Into<String>) -> Merger {
-        let (errors, stats) = (BTreeMap::new(), Stats::default());
-        Merger { llvm: llvm.into(), complete: true, errors, stats }
+        Merger {
+            llvm: llvm.into(),
+            complete: true,
+            errors: BTreeMap::new(),
+            passes: BTreeMap::new(),
+            not_run: Vec::new(),
+            stats: Stats::default(),
+            reached: BTreeMap::new(),
+        }
+    }
+
+    /// Adds an input of which there is no document, or not all of one.
+    pub fn add_not_run(&mut self, not_run: NotRun) {
+        self.not_run.push(not_run);
     }
 
     /// Adds a document.
@@ -44,20 +59,87 @@ impl Merger {
         }
         self.complete &= document.complete;
         self.stats = sum(self.stats, document.stats);
-        for error in document.errors {
-            match self.errors.entry(error.id.clone()) {
-                Entry::Vacant(entry) => drop(entry.insert(with_sorted_witnesses(error))),
-                Entry::Occupied(mut entry) => join(entry.get_mut(), with_sorted_witnesses(error)),
+        self.not_run.extend(document.not_run);
+        for pass in document.passes {
+            match self.passes.entry(pass.pass.clone()) {
+                Entry::Vacant(entry) => drop(entry.insert(pass)),
+                Entry::Occupied(mut entry) => {
+                    let known = entry.get_mut();
+                    known.runs += pass.runs;
+                    known.changed_runs += pass.changed_runs;
+                }
             }
+        }
+        for Reached { module, pcs } in document.reached {
+            self.reached.entry(module).or_default().extend(pcs);
+        }
+        for error in document.errors {
+            insert(&mut self.errors, error);
         }
         Ok(())
     }
 
     /// All of them in one: most certain first, then by pass, then by id.
-    pub fn finish(self) -> Document {
+    pub fn finish(mut self) -> Document {
         let mut errors: Vec<_> = self.errors.into_values().collect();
         errors.sort_by(|a, b| (a.confidence, &a.pass, &a.id).cmp(&(b.confidence, &b.pass, &b.id)));
-        Document { complete: self.complete, errors, stats: self.stats, ..Document::empty(self.llvm) }
+        self.not_run.sort();
+        let mut document = Document {
+            complete: self.complete,
+            errors,
+            passes: self.passes.into_values().collect(),
+            not_run: self.not_run,
+            stats: self.stats,
+            reached: self.reached.into_iter().map(|(module, pcs)| Reached { module, pcs }).collect(),
+            ..Document::empty(self.llvm)
+        };
+        document.count_errors();
+        document
+    }
+}
+
+/// Makes one error of all those at one line of a pass's source, with the id of that line. To be done once the
+/// lines are known: until then the site is an address, and a line has several.
+pub fn by_line(mut document: Document) -> Document {
+    let mut errors = BTreeMap::new();
+    for mut error in std::mem::take(&mut document.errors) {
+        error.id = line_id(&error);
+        insert(&mut errors, error);
+    }
+    let mut merger = Merger::new(document.llvm.clone());
+    merger.errors = errors;
+    let errors = merger.finish().errors;
+    let mut document = Document { errors, ..document };
+    document.count_errors();
+    document
+}
+
+/// The id that [`by_line`] gives an error.
+pub fn line_id(error: &Error) -> String {
+    match (&error.site.file, error.site.line) {
+        (Some(file), Some(line)) => {
+            error_id(&error.pass, error.operation, error.kind, &format!("{file}:{line}"))
+        }
+        _ => error.id.clone(),
+    }
+}
+
+/// The id of an error: 16 hexadecimal digits, FNV-1a over the names of pass, operation and kind and the site, each
+/// ended by a zero byte. The site is `file:line` of the pass, or `symbol+offset` where there is no source. It does
+/// not depend on the witness: the same error has the same id whatever it was found with.
+pub fn error_id(pass: &str, operation: Operation, kind: Kind, site: &str) -> String {
+    let (operation, kind) = (format!("{operation:?}"), format!("{kind:?}"));
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in [pass, &operation, &kind, site].iter().flat_map(|part| part.bytes().chain([0])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:016x}")
+}
+
+fn insert(errors: &mut BTreeMap<String, Error>, error: Error) {
+    match errors.entry(error.id.clone()) {
+        Entry::Vacant(entry) => drop(entry.insert(with_sorted_witnesses(error))),
+        Entry::Occupied(mut entry) => join(entry.get_mut(), with_sorted_witnesses(error)),
     }
 }
 
@@ -201,6 +283,61 @@ mod tests {
     fn another_llvm_is_refused() {
         let error = Merger::new("19.1.7").add(document(vec![])).unwrap_err();
         assert_eq!(error.to_string(), "a report of LLVM 16.0.6 cannot be merged with one of LLVM 19.1.7");
+    }
+
+    #[test]
+    fn passes_are_added_up_and_their_errors_counted_once() {
+        let all = merged([document(vec![example::error("a")]), document(vec![example::error("a")])]);
+        let [pass] = &all.passes[..] else { panic!("{:?}", all.passes) };
+        assert_eq!((pass.runs, pass.changed_runs, pass.certain), (6, 4, 1));
+    }
+
+    #[test]
+    fn inputs_that_did_not_run_are_in_order() {
+        let not_run = |input: &str| NotRun {
+            input: input.to_owned(),
+            why: crate::document::Why::Failed,
+            detail: String::new(),
+        };
+        let mut merger = Merger::new("16.0.6");
+        merger.add_not_run(not_run("b"));
+        merger.add_not_run(not_run("a"));
+        let inputs: Vec<_> = merger.finish().not_run.into_iter().map(|n| n.input).collect();
+        assert_eq!(inputs, ["a", "b"]);
+    }
+
+    #[test]
+    fn one_line_is_one_error() {
+        let at = |id: &str, line, operation, size| {
+            let mut error = example::error_with_source(id);
+            error.operation = operation;
+            error.site.line = Some(line);
+            error.witnesses[0].size = size;
+            error
+        };
+        let (merge, drop) = (Operation::Merge, Operation::Drop);
+        let errors = vec![
+            at("a", 7, merge, 20),
+            at("b", 7, merge, 4),
+            at("c", 8, merge, 1),
+            at("d", 7, drop, 1),
+            example::error("e"),
+        ];
+        let all = by_line(merged([document(errors)]));
+        assert_eq!(all.errors.len(), 4);
+        let known = error_id("tailcallelim", merge, Kind::Lost, "TailRecursionElimination.cpp:7");
+        let joined = all.errors.iter().find(|error| error.id == known).unwrap();
+        assert_eq!(joined.witnesses.iter().map(|w| w.size).collect::<Vec<_>>(), [4, 20]);
+        assert_eq!(all.passes[0].likely, 3);
+        assert!(all.errors.iter().any(|error| error.id == "e"), "without a line the address is the site");
+    }
+
+    #[test]
+    fn ids_differ_where_parts_do() {
+        let id = |pass, site| error_id(pass, Operation::Drop, Kind::Lost, site);
+        assert_eq!(id("a", "b"), id("a", "b"));
+        assert_ne!(id("a", "b"), id("ab", ""));
+        assert_ne!(id("a", "b"), error_id("a", Operation::Merge, Kind::Lost, "b"));
     }
 
     fn arbitrary_error() -> impl Strategy<Value = Error> {

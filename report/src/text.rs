@@ -2,15 +2,19 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use crate::confirm::{Confirmation, Verdict};
 use crate::document::{
     Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Witness,
 };
+use crate::table;
 
-/// What to leave out.
+/// What to print.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Print notes too; they are only counted otherwise.
     pub notes: bool,
+    /// Print one line per pass, too.
+    pub by_pass: bool,
 }
 
 /// The whole report, errors first, then one line that sums it up.
@@ -18,6 +22,11 @@ pub fn render(document: &Document, options: Options) -> String {
     let shown = |error: &&Error| options.notes || error.confidence != Confidence::Note;
     let mut text: String =
         document.errors.iter().filter(shown).map(|error| format!("{}\n", ErrorText(error))).collect();
+    if options.by_pass {
+        text += &table::by_pass(document);
+    }
+    text += &table::confirmations(document);
+    text += &table::not_run(document);
     text += &summary(document, options);
     text
 }
@@ -56,8 +65,13 @@ fn summary(document: &Document, options: Options) -> String {
     )
 }
 
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = match (count, noun.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{count} {noun}{ending}")
 }
 
 struct ErrorText<'a>(&'a Error);
@@ -83,6 +97,15 @@ impl Display for ErrorText<'_> {
         }
         if let Some(witness) = error.witnesses.first() {
             write_witness(f, error, witness)?;
+        }
+        if let Some(Confirmation { llvm, verdict, reason, .. }) = &error.confirmation {
+            let said = match verdict {
+                Verdict::Confirmed => "makes this change: confirmed",
+                Verdict::StillShown => "still shows it",
+                Verdict::Unknown => "says nothing about it",
+            };
+            let reason = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+            writeln!(f, "  newer   LLVM {llvm} {said}{reason}")?;
         }
         Ok(())
     }
@@ -193,7 +216,7 @@ mod tests {
 
     #[test]
     fn notes_are_shown_if_asked_for() {
-        insta::assert_snapshot!(render(&document(), Options { notes: true }));
+        insta::assert_snapshot!(render(&document(), Options { notes: true, ..Options::default() }));
     }
 
     #[test]

@@ -180,6 +180,13 @@ size_t metaloc_inst_text(const void *I, char *Out, size_t Capacity) {
   return copy(Text, Out, Capacity);
 }
 
+size_t metaloc_inst_print(const void *I, char *Out, size_t Capacity) {
+  SmallString<256> Text;
+  raw_svector_ostream OS(Text);
+  as<Instruction>(I).print(OS);
+  return copy(Text, Out, Capacity);
+}
+
 size_t metaloc_block_text(const void *BB, char *Out, size_t Capacity) {
   const auto &Block = as<BasicBlock>(BB);
   if (Block.hasName())

@@ -119,6 +119,8 @@ const void *metaloc_inst_next(const void *inst); // next that is no debug intrin
 const void *metaloc_inst_location(const void *inst);
 // `%name`, or the slot number of an unnamed value; empty for a value of type void.
 size_t metaloc_inst_text(const void *inst, char *out, size_t capacity);
+// The whole instruction as in the IR.
+size_t metaloc_inst_print(const void *inst, char *out, size_t capacity);
 size_t metaloc_block_text(const void *block, char *out, size_t capacity);
 MetalocString metaloc_value_name(const void *value);
 MetalocLocation metaloc_location(const void *location);

@@ -134,7 +134,7 @@ fn write_document(file: i32, prepared: &Prepared) {
         let mut tail = Tail::default();
         let _ = writeln!(
             tail,
-            "],\"stats\":{{\"inputs\":1,\"pass_runs\":{},\"changed_runs\":{},\"events\":{},\"judged\":{},\"seconds\":0.0}}}}",
+            "],\"passes\":[],\"not_run\":[],\"stats\":{{\"inputs\":1,\"pass_runs\":{},\"changed_runs\":{},\"events\":{},\"judged\":{},\"seconds\":0.0}}}}",
             PASS_RUNS.load(Ordering::Relaxed),
             CHANGED_RUNS.load(Ordering::Relaxed),
             EVENTS.load(Ordering::Relaxed),

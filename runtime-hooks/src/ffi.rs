@@ -143,6 +143,7 @@ unsafe extern "C" {
     pub fn metaloc_inst_block(inst: Ptr) -> Ptr;
     pub fn metaloc_inst_next(inst: Ptr) -> Ptr;
     pub fn metaloc_inst_text(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
+    pub fn metaloc_inst_print(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
     pub fn metaloc_block_text(block: Ptr, out: *mut c_char, capacity: usize) -> usize;
     pub fn metaloc_value_name(value: Ptr) -> Str;
     pub fn metaloc_location(location: Ptr) -> RawLocation;

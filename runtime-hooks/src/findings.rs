@@ -1,19 +1,21 @@
 //! What was found so far, one error per site: the judgement's ids turned into words while they still can be.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
 use metaloc_analyzer as analyzer;
 use metaloc_record::{BlockId, InstId, LocId, PassRun};
-use metaloc_report::merge::WITNESSES_KEPT;
+use metaloc_report::merge::{WITNESSES_KEPT, error_id};
 use metaloc_report::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Trace, Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, PassSummary, Site, Source, Stats,
+    Trace, Witness,
 };
 
 use crate::crash;
 use crate::ffi::{self, Ptr};
 use crate::identity::Identities;
+use crate::kept_runs::{KeptRuns, Shown};
 use crate::mirror::Mirror;
 use crate::stacks::Stacks;
 use crate::swap::{Captures, Question};
@@ -25,6 +27,9 @@ pub struct Findings {
     pub stats: Stats,
     errors: Vec<Error>,
     by_site: HashMap<SiteKey, usize>,
+    passes: BTreeMap<Arc<str>, PassSummary>,
+    /// Runs that somebody wants to see whole.
+    pub kept: Option<KeptRuns>,
     symbols: Option<Symbols>,
     input: Option<Arc<str>>,
     started: Instant,
@@ -56,6 +61,8 @@ impl Findings {
             stats: Stats { inputs: 1, ..Stats::default() },
             errors: Vec::new(),
             by_site: HashMap::new(),
+            passes: BTreeMap::new(),
+            kept: KeptRuns::of_environment(),
             symbols: None,
             input: None,
             started: Instant::now(),
@@ -75,6 +82,22 @@ impl Findings {
         }
     }
 
+    /// A pass begins.
+    pub fn note_run(&mut self, pass: &Arc<str>) {
+        self.stats.pass_runs += 1;
+        self.summary(pass).runs += 1;
+    }
+
+    /// A pass has changed something.
+    pub fn note_changed(&mut self, pass: &Arc<str>) {
+        self.stats.changed_runs += 1;
+        self.summary(pass).changed_runs += 1;
+    }
+
+    fn summary(&mut self, pass: &Arc<str>) -> &mut PassSummary {
+        self.passes.entry(pass.clone()).or_insert_with(|| PassSummary::new(&**pass))
+    }
+
     /// The module that was seen last.
     pub fn input(&self) -> Option<&str> {
         self.input.as_deref()
@@ -83,8 +106,16 @@ impl Findings {
     /// Adds what the judgement of one run of one function says.
     pub fn add(&mut self, seen: &Seen<'_>, judgement: analyzer::Judgement) {
         self.stats.judged += judgement.judged as u64;
+        let mut shown = Vec::new();
         for finding in judgement.findings {
-            self.add_one(seen, &finding);
+            let error = self.add_one(seen, &finding);
+            if self.kept.is_some() {
+                shown.push(seen.shown(&finding, &self.errors[error]));
+            }
+        }
+        if let Some(kept) = self.kept.as_mut().filter(|kept| kept.wants(seen.record.pass)) {
+            let functions = (seen.record.before, seen.mirror);
+            kept.keep(functions, seen.record.locations, seen.identities, shown);
         }
         crash::note_stats(&self.stats);
     }
@@ -96,10 +127,15 @@ impl Findings {
         let stats = Stats { seconds: self.started.elapsed().as_secs_f64(), ..self.stats };
         let mut errors = self.errors.clone();
         errors.sort_by(|a, b| (a.confidence, &a.pass, &a.id).cmp(&(b.confidence, &b.pass, &b.id)));
-        Document { complete, errors, stats, ..Document::empty(llvm) }
+        let passes = self.passes.values().cloned().collect();
+        let runs = self.kept.as_ref().map(KeptRuns::runs).unwrap_or_default();
+        let mut document = Document { complete, errors, passes, stats, runs, ..Document::empty(llvm) };
+        document.count_errors();
+        document
     }
 
-    fn add_one(&mut self, seen: &Seen<'_>, finding: &analyzer::Finding) {
+    /// Gives the place of the error in the list.
+    fn add_one(&mut self, seen: &Seen<'_>, finding: &analyzer::Finding) -> usize {
         let symbols = self.symbols.get_or_insert_with(Symbols::load);
         let (pc, trace) = match seen.swapped_site(finding, symbols) {
             Some((pc, trace)) => (pc, trace),
@@ -113,8 +149,12 @@ impl Findings {
                 crash::note_error(&error);
                 self.by_site.insert(key, self.errors.len());
                 self.errors.push(error);
+                self.errors.len() - 1
             }
-            Some(&index) => seen.join(&mut self.errors[index], finding, trace, input),
+            Some(&index) => {
+                seen.join(&mut self.errors[index], finding, trace, input);
+                index
+            }
         }
     }
 }
@@ -153,7 +193,7 @@ impl Seen<'_> {
         let pass = self.record.pass.to_owned();
         let (operation, kind) = (operation(finding.operation), kind(finding.kind));
         Error {
-            id: stable_id(&[&pass, &format!("{operation:?}"), &format!("{kind:?}"), &symbol]),
+            id: error_id(&pass, operation, kind, &symbol),
             pass,
             operation,
             actual: actual(finding.actual),
@@ -168,6 +208,7 @@ impl Seen<'_> {
             occurrences: 1,
             witnesses: vec![self.witness(finding, input)],
             trace,
+            confirmation: None,
         }
     }
 
@@ -219,6 +260,16 @@ impl Seen<'_> {
             link: source.link.name().to_owned(),
         };
         finding.sources.iter().map(source).collect()
+    }
+
+    fn shown(&self, finding: &analyzer::Finding, error: &Error) -> Shown {
+        Shown {
+            error: error.id.clone(),
+            destination: finding.destination,
+            sources: finding.sources.iter().map(|source| source.inst).collect(),
+            extra: finding.extra.iter().filter_map(|&loc| self.location(loc)).collect(),
+            path: analyzer::path(self.record, finding),
+        }
     }
 
     fn witness(&self, finding: &analyzer::Finding, input: &str) -> Witness {
@@ -291,25 +342,5 @@ fn confidence(confidence: analyzer::Confidence) -> Confidence {
         analyzer::Confidence::Certain => Confidence::Certain,
         analyzer::Confidence::Likely => Confidence::Likely,
         analyzer::Confidence::Note => Confidence::Note,
-    }
-}
-
-/// FNV-1a over the parts: the same in every run and for every build of the plugin.
-fn stable_id(parts: &[&str]) -> String {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    format!("{hash:016x}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stable_id;
-
-    #[test]
-    fn ids_differ_where_parts_are_split_elsewhere() {
-        assert_eq!(stable_id(&["a", "b"]), stable_id(&["a", "b"]));
-        assert_ne!(stable_id(&["a", "b"]), stable_id(&["ab", ""]));
     }
 }

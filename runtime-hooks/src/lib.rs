@@ -20,6 +20,7 @@ mod ffi;
 mod findings;
 mod hooks;
 mod identity;
+mod kept_runs;
 mod landing;
 mod locations;
 mod mirror;

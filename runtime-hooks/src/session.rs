@@ -96,13 +96,16 @@ impl Session {
             for stray in std::mem::take(&mut self.strays) {
                 self.mirrors.refresh(stray, Unseen::All, &mut self.identities, &mut self.locations);
             }
-            self.findings.stats.pass_runs += 1;
+            self.findings.note_run(&pass);
         }
         let scope = if manager { Scope::Many(Arc::new([])) } else { self.scope(unit) };
         if !matches!(scope, Scope::Loop(..)) {
             self.read_unread_edges(&scope);
         }
         self.findings.note_module(unit.module);
+        if !manager {
+            self.remember(&pass, &scope);
+        }
         // The callback and the pass are both called from the pass manager's frame, which lies above this one
         // at a distance of the callback's own few frames. Going a little too far is harmless: sites are
         // looked for from the inside.
@@ -143,6 +146,17 @@ impl Session {
         if self.audit {
             self.audit(&run);
         }
+        if let Some(outer) = runs.current() {
+            self.remember(&outer.pass, &outer.scope);
+        }
+    }
+
+    /// Takes the names in functions that a run begins with, if somebody wants to see it.
+    fn remember(&mut self, pass: &str, scope: &Scope) {
+        let Some(kept) = self.findings.kept.as_mut().filter(|kept| kept.wants(pass)) else { return };
+        for mirror in scope.functions().iter().filter_map(|function| self.mirrors.get(*function)) {
+            kept.remember(mirror, &self.identities);
+        }
     }
 
     /// Judges what a run did so far and lets it begin anew from here.
@@ -157,7 +171,7 @@ impl Session {
             }
             return;
         }
-        self.findings.stats.changed_runs += 1;
+        self.findings.note_changed(&run.pass);
         self.findings.stats.events += run.events.len() as u64;
         for (function, _) in &run.touched {
             let unseen = match edges {
@@ -219,7 +233,8 @@ impl Session {
     /// Writes the report of this process.
     pub(crate) fn report(&mut self) {
         crash::finished();
-        let document = self.findings.document(!landing::broken());
+        let mut document = self.findings.document(!landing::broken());
+        document.reached = self.swapped.as_ref().map(Captures::reached).unwrap_or_default();
         let target = Output::of_environment().target(self.findings.input().unwrap_or("-"));
         if target == Target::Stderr && document.stats.pass_runs == 0 {
             // Nothing ran, as with `opt --version` or an input that does not parse: nothing to say.

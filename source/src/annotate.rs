@@ -4,13 +4,13 @@
 //! that into a place and into expressions, and the statement there is read in the source. A name that the
 //! values do not bear out is left out: what cannot be known is null.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
 use metaloc_record::code_map::{CodeMap, Function, Variable};
-use metaloc_report::{Document, Error, Operation, Site, Trace, Update};
+use metaloc_report::{Document, Error, Operation, Site, Statements, Trace, Update, pass_names};
 
 use crate::statement::{SourceFile, Statement};
 
@@ -56,6 +56,17 @@ impl Annotator {
                 let module = self.module(&trace.module)?;
                 module.annotate(error, &trace);
                 surroundings.insert(error.id.clone(), module.surroundings(&trace));
+            }
+        }
+        for reached in std::mem::take(&mut document.reached) {
+            let module = self.module(&reached.module)?;
+            let Some(statements) = module.statements(&reached.pcs) else { continue };
+            for summary in &mut document.passes {
+                let row = pass_names::all().find(|row| row.name == summary.pass);
+                if row.is_some_and(|row| Path::new(&module.map.file).file_stem() == Some(row.source.as_ref()))
+                {
+                    summary.statements = Some(statements);
+                }
             }
         }
         Ok(surroundings)
@@ -128,6 +139,20 @@ impl Module {
             last_line: statement.map(|statement| statement.last_line),
             expressions: in_scope.map(|variable| variable.expression.clone()).collect(),
         }
+    }
+
+    /// How many of the statements that do something to instructions were reached; `None` if the source cannot be
+    /// read.
+    fn statements(&self, pcs: &BTreeSet<u64>) -> Option<Statements> {
+        let makers = self.source.as_ref()?.makers();
+        let statement = |&pc: &u64| {
+            let (_, function) = self.map.function_at(pc.saturating_sub(1))?;
+            let place = self.place(function, pc)?;
+            Some((place.line, place.column))
+        };
+        let reached: BTreeSet<_> = pcs.iter().filter_map(statement).collect();
+        let count = makers.intersection(&reached).count();
+        Some(Statements { total: makers.len() as u64, reached: count as u64 })
     }
 
     fn place(&self, function: &Function, pc: u64) -> Option<Place> {
@@ -315,6 +340,13 @@ mod tests {
         assert_eq!(error.skeleton.as_deref(), Some("Line 5 Preserve(_, _)"));
         let made = Trace { destination: Vec::new(), ..trace() };
         assert_eq!(annotated("drop", made).destination.variable.as_deref(), Some("New"));
+    }
+
+    #[test]
+    fn statements_that_were_reached_are_counted() {
+        let count = |pcs: &[u64]| module().statements(&pcs.iter().copied().collect()).unwrap();
+        assert_eq!(count(&[0x20, 0x24, 0x30]), Statements { total: 1, reached: 1 });
+        assert_eq!(count(&[0x30, 0x90]), Statements { total: 1, reached: 0 });
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //!
 //! - [`dwarf`]: the code map of a recompiled file, from its debug information;
 //! - [`statement`]: a statement of C++ and what it assigns its result to;
-//! - [`annotate`]: both together, for the errors of a report.
+//! - [`makers`]: the statements that do something to instructions;
+//! - [`annotate`]: all together, for the errors of a report.
 //!
 //! Knows no process and no LLVM API: bytes of a library and text of a source file come in.
 
 pub mod annotate;
 pub mod dwarf;
+pub mod makers;
 pub mod statement;

@@ -75,7 +75,11 @@ impl SourceFile {
         })
     }
 
-    fn text_of(&self, node: Node<'_>) -> &str {
+    pub(crate) fn root(&self) -> Node<'_> {
+        self.tree.root_node()
+    }
+
+    pub(crate) fn text_of(&self, node: Node<'_>) -> &str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 

@@ -1,11 +1,13 @@
 //! `metaloc bench`: figures about the tool itself.
 //!
 //! - [`truth`]: how many of the known errors it finds;
+//! - [`labels`]: how many of what it reports are errors;
 //! - [`cost`]: what it costs;
 //! - [`prove`]: what is proved of the kernels, and how fast;
 //! - [`soundness`]: that no mutant of them is.
 
 mod cost;
+mod labels;
 mod prove;
 mod reading;
 mod soundness;
@@ -19,6 +21,7 @@ use crate::status::Status;
 pub fn run(args: &Bench) -> Result<Status> {
     match &args.what {
         BenchWhat::Truth(args) => truth::run(args),
+        BenchWhat::Labels(args) => labels::run(args),
         BenchWhat::Cost(args) => cost::run(args),
         BenchWhat::Prove(args) => prove::run(args),
         BenchWhat::Soundness(args) => soundness::run(args),

@@ -21,7 +21,10 @@ pub fn run(args: &Opt) -> Result<Status> {
     let mut status = Status::Clean;
     // Nothing is written if METALOC=off, or if opt had nothing to run (`--version`).
     if let Some(document) = read_document(&written)? {
-        output::print_on_stderr(&text::render(&document, text::Options { notes: args.notes }));
+        output::print_on_stderr(&text::render(
+            &document,
+            text::Options { notes: args.notes, by_pass: false },
+        ));
         if document.has_findings() {
             status = Status::Findings;
         }

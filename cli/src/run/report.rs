@@ -1,23 +1,30 @@
 //! `metaloc report`: passes on inputs, one process each, and one report of all.
 
-use std::collections::HashMap;
+mod all;
+mod confirm;
+mod explain;
+mod witness;
+
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use metaloc_corpus::llvm_tests;
 use metaloc_corpus::own_tests::OwnLine;
-use metaloc_report::{Document, merge::Merger, text};
+use metaloc_report::merge::{self, Merger};
+use metaloc_report::{Document, text};
 use metaloc_source::annotate::Annotator;
 use metaloc_toolchain::{Llvm, plugin};
 
+use self::confirm::Newer;
 use super::{find_llvm, find_plugin};
 use crate::args::{Format, Report};
 use crate::input::{self, Input};
 use crate::lines::{self, Lines, LlvmSource};
-use crate::observe::{Observation, Observer};
+use crate::observe::{Observation, Observer, restrict};
 use crate::output::{self, Output};
-use crate::own;
+use crate::own::{self, Ran};
 use crate::parallel;
 use crate::pass::{self, Pass};
 use crate::progress::Progress;
@@ -25,25 +32,74 @@ use crate::status::Status;
 
 pub fn run(args: &Report) -> Result<Status> {
     let llvm = find_llvm(&args.llvm)?;
-    let passes = pass::resolve_all(&llvm, &args.passes)?;
-    let jobs = jobs(args, &llvm, &passes)?;
+    let newer = args.confirm_with.as_ref().map(|which| Newer::find(which, &llvm)).transpose()?;
     let place = Output::open(args.output.as_deref())?;
-    let plugin = find_plugin(&llvm)?;
-    let mut observer = Observer { llvm, plugin, swapped: HashMap::new() };
-    if let Some(source) = &args.llvm_source {
-        observer.swapped = swap(&observer, source, &passes)?;
+    let Made { observer, mut document, troubles } = match &args.from {
+        Some(path) => read(args, llvm, path)?,
+        None => make(args, llvm)?,
+    };
+    if let Some(id) = &args.explain {
+        return explain::run(args, &observer, &document, (id, place));
     }
-    let begun = Instant::now();
-    let observations = observe_all(&observer, &jobs, parallel::workers(args.jobs))?;
-    let (mut document, troubles) = merge(&observer.llvm, observations);
-    Annotator::default().annotate(&mut document)?;
-    document.stats.seconds = begun.elapsed().as_secs_f64();
+    if let Some(newer) = newer {
+        newer.confirm(args, &observer, &mut document)?;
+    }
     place.finish(&render(args, &document))?;
     for trouble in &troubles {
         output::complain(trouble);
     }
     let found = if document.has_findings() { Status::Findings } else { Status::Clean };
     Ok(if troubles.is_empty() { found } else { Status::CouldNotRun })
+}
+
+/// A report and what it was made with.
+struct Made {
+    observer: Observer,
+    document: Document,
+    /// What could not be run, in words.
+    troubles: Vec<String>,
+}
+
+fn make(args: &Report, llvm: Llvm) -> Result<Made> {
+    // What is wrong with the arguments is said before anything is built.
+    let passes = pass::resolve_all(&llvm, &args.passes)?;
+    let jobs = if args.all { Vec::new() } else { jobs(args, &llvm, &passes)? };
+    let plugin = find_plugin(&llvm)?;
+    let mut observer = Observer { llvm, plugin, swapped: HashMap::new(), keep: None };
+    if let Some(source) = args.llvm_source.as_ref().filter(|_| !args.all) {
+        observer.swapped = swap(&observer, source, &passes)?;
+    }
+    let begun = Instant::now();
+    let (mut document, troubles) = match args.all {
+        // Trouble with some of thousands of inputs is a part of the report, and no reason for another status.
+        true => (all::observe(&mut observer, args)?, Vec::new()),
+        false => merge(&observer.llvm, observe_all(&observer, &jobs, parallel::workers(args.jobs))?),
+    };
+    Annotator::default().annotate(&mut document)?;
+    let mut document = merge::by_line(document);
+    document.stats.seconds = begun.elapsed().as_secs_f64();
+    Ok(Made { observer, document, troubles })
+}
+
+/// An earlier report, and what is needed to look at its errors again.
+fn read(args: &Report, llvm: Llvm, path: &Path) -> Result<Made> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut document = Document::from_json(&text).with_context(|| path.display().to_string())?;
+    if document.llvm != llvm.version {
+        bail!("{} is of LLVM {}, not {}: give --llvm", path.display(), document.llvm, llvm.version);
+    }
+    if let Some(id) = &args.explain {
+        document.errors = vec![explain::find(&document, id)?.clone()];
+    }
+    let plugin = find_plugin(&llvm)?;
+    let mut observer = Observer { llvm, plugin, swapped: HashMap::new(), keep: None };
+    if let Some(source) = &args.llvm_source {
+        let with_lines = document.errors.iter().filter(|error| error.site.file.is_some());
+        let names: BTreeSet<String> = with_lines.map(|error| error.pass.clone()).collect();
+        let passes = pass::resolve_all(&observer.llvm, &Vec::from_iter(names))?;
+        observer.swapped = swap(&observer, source, &passes)?;
+    }
+    Ok(Made { observer, document, troubles: Vec::new() })
 }
 
 /// One pass on one input.
@@ -63,7 +119,9 @@ enum On {
 fn jobs(args: &Report, llvm: &Llvm, passes: &[Pass]) -> Result<Vec<Job>> {
     let named = input::named(&args.inputs)?;
     let own = match &args.llvm_source {
-        Some(source) if args.inputs.is_empty() => own::lines(llvm, &lines::tests(llvm, source)?)?,
+        Some(source) if args.inputs.is_empty() => {
+            own::lines(llvm, &llvm_tests::all(&lines::tests(llvm, source)?)?)?.0
+        }
         _ => Vec::new(),
     };
     let mut jobs = Vec::new();
@@ -101,7 +159,6 @@ fn kept_inputs(pass: &Pass, has_others: bool) -> Result<Vec<Input>> {
 
 fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<Observation>> {
     let progress = Progress::new(jobs.len());
-    let left_out = AtomicUsize::new(0);
     let observations = parallel::map(jobs, workers, |Job { pass, on }| match on {
         On::Input(input) => {
             let observation = observer.observe(pass, input)?;
@@ -109,19 +166,19 @@ fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<
             Ok(observation)
         }
         On::Own(line) => {
-            let observation = observer.observe_line(pass, line)?;
+            let libraries: Vec<&Path> =
+                observer.swapped.get(&pass.name).map(PathBuf::as_path).into_iter().collect();
+            let ran = observer.observe_line(line, &libraries)?;
             progress.done(&line.name);
-            Ok(observation.unwrap_or_else(|| {
-                left_out.fetch_add(1, Ordering::Relaxed);
-                Observation::default()
-            }))
+            let (document, not_run) = match ran {
+                Ran::Whole(document) => (Some(document), None),
+                Ran::Not(not_run, document) => (document, Some(not_run)),
+            };
+            let document = document.map(|document| restrict(document, pass, &line.name));
+            Ok(Observation { document, trouble: None, not_run })
         }
     })?;
     drop(progress);
-    match left_out.into_inner() {
-        0 => {}
-        count => output::complain(&format!("left out: {count} RUN lines that do not succeed with this opt")),
-    }
     Ok(observations)
 }
 
@@ -145,8 +202,11 @@ fn swap(observer: &Observer, source: &LlvmSource, passes: &[Pass]) -> Result<Has
 fn merge(llvm: &Llvm, observations: Vec<Observation>) -> (Document, Vec<String>) {
     let mut merger = Merger::new(&llvm.version);
     let mut troubles = Vec::new();
-    for Observation { document, trouble } in observations {
+    for Observation { document, trouble, not_run } in observations {
         troubles.extend(trouble);
+        if let Some(not_run) = not_run {
+            merger.add_not_run(not_run);
+        }
         if let Some(document) = document
             && let Err(error) = merger.add(document)
         {
@@ -158,7 +218,7 @@ fn merge(llvm: &Llvm, observations: Vec<Observation>) -> (Document, Vec<String>)
 
 fn render(args: &Report, document: &Document) -> String {
     match args.format {
-        Format::Text => text::render(document, text::Options { notes: args.notes }),
+        Format::Text => text::render(document, text::Options { notes: args.notes, by_pass: args.all }),
         Format::Json => document.to_json(),
     }
 }

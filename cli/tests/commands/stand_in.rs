@@ -197,5 +197,6 @@ pub fn error(id: &str, pass: &str, confidence: Confidence) -> Error {
             path: vec![],
         }],
         trace: None,
+        confirmation: None,
     }
 }

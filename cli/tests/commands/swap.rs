@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use metaloc_report::{Document, Error};
+use metaloc_report::{Document, Error, Statements};
 
 use crate::stand_in::{Ran, StandIn, metaloc, ran};
 
@@ -93,6 +93,27 @@ fn an_option_of_the_recompiled_file_has_the_value_of_the_command_line() {
     for (args, copies) in [("-licm-max-num-uses-traversed=3", 3), ("--licm-max-num-uses-traversed 2", 2)] {
         let input = format!("; metaloc: args={args}\n{INPUT}");
         assert_eq!(only_error(&report(16, &source, &input).with_status(1)).occurrences, copies, "{args}");
+    }
+}
+
+#[test]
+fn statements_that_no_input_reached_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = checkout(folder.path(), "TailRecursionElimination.cpp", PASS);
+    let tests = folder.path().join("tests");
+    std::fs::create_dir(&tests).unwrap();
+    // In the second no return is without the addition, so that nothing is copied.
+    let single = "define i32 @f(i32 %a) {\n  %s = add i32 %a, 1\n  ret i32 %s\n}\n";
+    for (input, reached, errors) in [(INPUT, 1, 1), (single, 0, 0)] {
+        let test = format!("; RUN: opt -passes='instsimplify,tailcallelim' -S %s\n{input}");
+        std::fs::write(tests.join("a.ll"), test).unwrap();
+        let task = metaloc().args(["report", "--all", "--llvm", "19", "--format", "json"]);
+        let ran = ran(task.arg("--llvm-source").arg(&source).arg("--input").arg(&tests));
+        let document = Document::from_json(&ran.stdout).unwrap_or_else(|e| panic!("{e}\n{}", ran.stderr));
+        assert_eq!(document.errors.len(), errors, "{:?}", document.errors);
+        let statements = |pass: &str| document.passes.iter().find(|p| p.pass == pass).unwrap().statements;
+        assert_eq!(statements("tailcallelim"), Some(Statements { total: 1, reached }));
+        assert_eq!(statements("instsimplify"), None, "its file is not in that source");
     }
 }
 

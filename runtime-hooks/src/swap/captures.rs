@@ -6,10 +6,11 @@
 //! long as no other one has come to live there. The very instruction that is being made cannot be held by a
 //! variable yet: its address in one is that of the instruction that was there before.
 
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 
 use metaloc_record::{InstId, StackId};
-use metaloc_report::Trace;
+use metaloc_report::{Reached, Trace};
 
 use super::Module;
 use crate::ffi::Ptr;
@@ -21,6 +22,8 @@ use crate::unwind::Frame;
 pub struct Captures {
     modules: Vec<Module>,
     seen: Vec<Capture>,
+    /// By module, where something was made, put somewhere or replaced, in all runs.
+    reached: Vec<BTreeSet<u64>>,
     /// Where instructions were that are gone.
     gone: PointerMap<usize>,
     /// Where in an instruction its list node lies.
@@ -110,15 +113,28 @@ impl Captures {
     pub(super) fn new(modules: Vec<Module>) -> Self {
         // SAFETY: a constant of the headers that the shim was compiled with.
         let node_offset = unsafe { crate::ffi::metaloc_node_offset() };
-        Captures { modules, seen: Vec::new(), gone: PointerMap::default(), node_offset }
+        let reached = vec![BTreeSet::new(); modules.len()];
+        Captures { modules, seen: Vec::new(), reached, gone: PointerMap::default(), node_offset }
     }
 
     /// An event with this stack.
     pub fn note(&mut self, stack: StackId, frames: &[Frame], about: About, identities: &Identities) {
         let Some((frame, activation)) = self.site_frame(frames) else { return };
         let pc = (frame.pc - self.modules[activation.module].base) as u64;
+        if about.what != What::Located {
+            self.reached[activation.module].insert(pc);
+        }
         let values = self.values(activation, pc, identities);
         self.seen.push(Capture { stack, about, activation, pc, values });
+    }
+
+    /// Where in the swapped files something was done to instructions so far.
+    pub fn reached(&self) -> Vec<Reached> {
+        let reached = |(module, pcs): (&Module, &BTreeSet<u64>)| Reached {
+            module: module.path.clone(),
+            pcs: pcs.clone(),
+        };
+        self.modules.iter().zip(&self.reached).map(reached).collect()
     }
 
     /// An instruction is about to go.

@@ -37,7 +37,7 @@ pub fn run(args: &SelftestSwap) -> Result<Status> {
     let plugin = find_plugin(&llvm)?;
     let lines = Lines::open(&llvm, &plugin, &args.llvm_source)?;
     let files = files(args, &llvm, &lines)?;
-    let tests = own::lines(&llvm, &lines::tests(&llvm, &args.llvm_source)?)?;
+    let (tests, _) = own::lines(&llvm, &llvm_tests::all(&lines::tests(&llvm, &args.llvm_source)?)?)?;
     let workers = parallel::workers(args.jobs);
     let (mut swapped, mut identical, mut differs) = (0, 0, false);
     for file in &files {
