@@ -46,6 +46,13 @@ struct Site {
     deciding: Option<String>,
 }
 
+impl Site {
+    /// What makes it another site than one that was judged already, of this LLVM or another.
+    fn what(&self) -> (String, Operation, String, String) {
+        (self.pass.clone(), self.operation, self.function.clone(), self.destination.clone())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Label {
@@ -97,9 +104,8 @@ fn draw_batch(args: &BenchLabels, folder: &Path, name: &str) -> Result<Status> {
     if sheet.exists() {
         bail!("{} is there already: a batch is drawn once", sheet.display());
     }
-    let known: BTreeSet<(String, String)> =
-        batches(folder)?.into_iter().flatten().map(|(site, _)| (site.llvm, site.id)).collect();
-    reported.retain(|(llvm, error)| !known.contains(&(llvm.clone(), error.id.clone())));
+    let known: BTreeSet<_> = batches(folder)?.iter().flatten().map(|(site, _)| site.what()).collect();
+    reported.retain(|(llvm, error)| !known.contains(&apart(llvm.clone(), error.clone()).0.what()));
     let drawn = draw(reported, args.seed, args.count);
     let count = drawn.len();
     let (sites, keys): (Vec<Site>, Vec<Key>) =
@@ -353,6 +359,13 @@ mod tests {
         let text = Tally::new(&[batch.to_vec()]).text();
         let line = text.lines().find(|line| line.starts_with("certain")).unwrap();
         assert!(line.ends_with("1 of 4 (25%)"), "{line}");
+    }
+
+    #[test]
+    fn a_site_that_another_llvm_shows_too_is_not_judged_again() {
+        let what = |llvm: &str, id: &str| apart(llvm.to_owned(), error(id, "gvn", "likely")).0.what();
+        assert_eq!(what("19", "a"), what("16", "a"));
+        assert_ne!(what("19", "a"), what("19", "b"), "another function");
     }
 
     #[test]
