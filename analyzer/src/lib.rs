@@ -138,9 +138,12 @@ fn finding<'c, 'a>(
         Case { destination, block, placement, sources_conform, changes, placements, lineage, locations };
     let mut finding = conform::check(&case)?;
     // Asked last, since most destinations give no finding: code that is never reached misleads nobody.
-    // What is lost there is lost in other functions as well.
-    if finding.kind == Kind::Incorrect && !placements.is_reachable(block) {
-        return None;
+    if !placements.is_reachable(block) {
+        match finding.kind {
+            Kind::Incorrect => return None,
+            // What is lost there may be lost elsewhere as well: only there it is an error.
+            Kind::Lost => finding.confidence = Confidence::Note,
+        }
     }
     finding.off_path = matches!(case.placement, Placement::OffPath(_));
     Some(finding)

@@ -194,7 +194,7 @@ fn sort_witnesses(witnesses: &mut Vec<Witness>) {
 }
 
 /// A total order, so that the outcome does not depend on which document came first.
-fn rank(witness: &Witness) -> impl Ord + '_ {
+pub fn rank(witness: &Witness) -> impl Ord + '_ {
     let Witness { input, function, size, name, extra, path } = witness;
     (size, path.len(), input, function, name, path, extra)
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use metaloc_analyzer as analyzer;
 use metaloc_record::{BlockId, InstId, LocId, PassRun};
-use metaloc_report::merge::{WITNESSES_KEPT, error_id};
+use metaloc_report::merge::{WITNESSES_KEPT, error_id, rank};
 use metaloc_report::{
     Actual, Confidence, Destination, Document, Error, Kind, Operation, PassSummary, Site, Source, Stats,
     Trace, Witness,
@@ -212,24 +212,33 @@ impl Seen<'_> {
         }
     }
 
-    /// One more showing of a known error. The most certain one, and among equals the smallest, is described.
+    /// One more showing of a known error. The surest speak, with their own witnesses; the first of those, in the
+    /// order of merged reports, is the one that is described.
     fn join(&self, error: &mut Error, finding: &analyzer::Finding, trace: Option<Trace>, input: &str) {
         error.occurrences += 1;
-        let (size, certainty) = (self.size(), confidence(finding.confidence));
-        let best = error.witnesses.first().map_or(u64::MAX, |w| w.size);
-        if (certainty, size) < (error.confidence, best) {
+        let certainty = confidence(finding.confidence);
+        if certainty > error.confidence {
+            return;
+        }
+        if certainty < error.confidence {
             error.confidence = certainty;
+            error.witnesses.clear();
+        }
+        // A witness has a path, which is not for nothing: one that is no smaller than all that are kept is not
+        // looked at.
+        let full = error.witnesses.len() >= WITNESSES_KEPT;
+        if full && error.witnesses.last().is_some_and(|last| last.size <= self.size()) {
+            return;
+        }
+        let witness = self.witness(finding, input);
+        let at = error.witnesses.partition_point(|known| rank(known) <= rank(&witness));
+        if at == 0 {
             error.actual = actual(finding.actual);
             finding.rule.clone_into(&mut error.rule);
             error.destination = self.destination(finding);
             error.sources = self.sources(finding);
             error.trace = trace;
         }
-        if error.witnesses.len() >= WITNESSES_KEPT && error.witnesses.last().is_some_and(|w| w.size <= size) {
-            return;
-        }
-        let witness = self.witness(finding, input);
-        let at = error.witnesses.partition_point(|w| w.size <= size);
         error.witnesses.insert(at, witness);
         error.witnesses.truncate(WITNESSES_KEPT);
     }

@@ -128,6 +128,33 @@ mod tests {
         assert!(found.is_empty(), "{found:?}");
     }
 
+    /// The inliner, where the callee never returns: nothing leads to the branch in place of the invoke.
+    #[test]
+    fn in_dead_code_it_is_a_note() {
+        let scene = |after: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1: %1 add @1, %2 br @2
+                 b1 -> b2: %3 switch @3
+                 b2: %4 ret @4
+                 after
+                 {after}
+                 b1 -> b2: %5 br
+                 b2: %4 ret @4
+                 events
+                 create %5
+                 insert %5 b1 %3
+                 remove %3 b1
+                 erase %3"
+            ))
+        };
+        assert_eq!(
+            scene("b0 -> b1: %1 add @1, %2 br @2"),
+            ["lost_terminator certain lost preserve %5 <- %3"]
+        );
+        assert_eq!(scene("b0: %1 add @1, %2 ret @2"), ["lost_terminator note lost preserve %5 <- %3"]);
+    }
+
     /// The fresh branch of a split stands for nothing.
     #[test]
     fn split_block() {
