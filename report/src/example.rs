@@ -1,10 +1,11 @@
 //! A document for tests, with every optional field in both forms between its two shapes.
 
 use crate::document::{
-    Actual, Confidence, Destination, Document, Error, Kind, Operation, PassSummary, Site, Source, Stats,
-    Trace, Update, Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, Site, Source, Stats, Trace, Update,
+    Witness,
 };
 use crate::kept_run::{Graph, GraphBlock, GraphInst, KeptRun, Mark, Spot};
+use crate::summary::PassSummary;
 
 /// A block that the pass splits off, with an instruction of the first that keeps its location there.
 pub(crate) fn run() -> KeptRun {

@@ -8,6 +8,7 @@
 //! - [`confirm`]: what a newer LLVM makes of an error;
 //! - [`merge`]: one error per site, however many inputs show it;
 //! - [`pass_names`]: what a pass is called, from its class;
+//! - [`summary`]: the parts of it that are about passes and inputs as a whole;
 //! - [`text`]: the same for people; [`table`]: in one line per pass.
 
 pub mod confirm;
@@ -18,13 +19,15 @@ mod example;
 pub mod kept_run;
 pub mod merge;
 pub mod pass_names;
+pub mod summary;
 pub mod table;
 pub mod text;
 
 pub use document::{
-    Actual, Confidence, Destination, Document, Error, Kind, NotRun, Operation, PassSummary, Reached, SCHEMA,
-    Site, Source, Statements, Stats, Trace, Update, Why, Witness,
+    Actual, Confidence, Destination, Document, Error, Kind, Operation, SCHEMA, Site, Source, Stats, Trace,
+    Update, Witness,
 };
+pub use summary::{NotRun, PassSummary, Reached, Statements, Why};
 
 /// Why a text is no report.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,8 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::document::{Document, Error, Kind, NotRun, Operation, PassSummary, Reached, Stats, Witness};
+use crate::document::{Document, Error, Kind, Operation, Stats, Witness};
+use crate::summary::{NotRun, PassSummary, Reached};
 
 /// Witnesses kept per error; `occurrences` counts all.
 pub const WITNESSES_KEPT: usize = 5;
@@ -296,7 +297,7 @@ mod tests {
     fn inputs_that_did_not_run_are_in_order() {
         let not_run = |input: &str| NotRun {
             input: input.to_owned(),
-            why: crate::document::Why::Failed,
+            why: crate::summary::Why::Failed,
             detail: String::new(),
         };
         let mut merger = Merger::new("16.0.6");

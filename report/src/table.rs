@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::confirm::{Confirmation, Verdict};
-use crate::document::{Confidence, Document, NotRun, PassSummary, Why};
+use crate::document::{Confidence, Document};
+use crate::summary::{NotRun, PassSummary, Why};
 use crate::text::counted;
 
 /// Inputs that are named in the text; the document names all.
@@ -113,8 +114,8 @@ fn general(reason: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Statements;
     use crate::example;
+    use crate::summary::Statements;
 
     fn summary(pass: &str, changed_runs: u64, certain: u64) -> PassSummary {
         PassSummary { runs: 10, changed_runs, certain, ..PassSummary::new(pass) }
