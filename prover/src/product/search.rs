@@ -16,7 +16,7 @@ use super::triple::{Context, Step};
 use crate::expr::Arena;
 use crate::graph::PointId;
 use crate::run::state::{State, Table};
-use crate::smt::{Limits, SmtError, Solver};
+use crate::smt::{SmtError, Solver};
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
@@ -166,8 +166,6 @@ pub struct Search<'a> {
     pub(super) common: Common,
     pub(super) options: Options,
     pub(super) begun: Instant,
-    /// What one question may cost.
-    query: Limits,
     wrong: HashSet<(PointId, PointId, Step)>,
     /// What was done.
     pub effort: Effort,
@@ -195,14 +193,15 @@ impl<'a> Search<'a> {
         let facts = setting.facts(arena);
         let normaliser = Default::default();
         let context = Context { arena, solver, normaliser, setting, table, facts, walks: 0 };
-        let (begun, query) = (Instant::now(), context.solver.limits());
+        let begun = Instant::now();
+        // No question takes longer than the function has left.
+        context.solver.set_deadline(begun + options.time);
         Search {
             context,
             replay,
             common,
             options,
             begun,
-            query,
             wrong: HashSet::new(),
             effort: Effort::default(),
             notes: Vec::new(),
@@ -260,13 +259,10 @@ impl<'a> Search<'a> {
     }
 
     /// Whether there is time and memory left.
-    pub(super) fn check_limits(&mut self) -> Result<(), Failure> {
-        let left = self.options.time.saturating_sub(self.begun.elapsed());
-        if left.is_zero() {
+    pub(super) fn check_limits(&self) -> Result<(), Failure> {
+        if self.begun.elapsed() > self.options.time {
             return Err(Failure::Time(self.options.time));
         }
-        // No question may take longer than the function has.
-        self.context.solver.set_limits(Limits { time: self.query.time.min(left), ..self.query });
         match resident_mib() {
             Some(mib) if mib > self.options.memory_mib => Err(Failure::Memory(mib)),
             _ => Ok(()),

@@ -111,17 +111,31 @@ pub struct Solver {
     pub statistics: Statistics,
     /// Changes the models, not the answers.
     seed: u64,
+    /// When the function that is asked about has no time left.
+    deadline: Option<Instant>,
 }
 
 impl Solver {
     /// A solver that has been asked nothing.
     pub fn new(program: Program, limits: Limits) -> Solver {
-        Solver { program, limits, answers: HashMap::new(), statistics: Statistics::default(), seed: 1 }
+        Solver {
+            program,
+            limits,
+            answers: HashMap::new(),
+            statistics: Statistics::default(),
+            seed: 1,
+            deadline: None,
+        }
     }
 
     /// The program.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// From this time on nothing is asked, and nothing is waited for.
+    pub fn set_deadline(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
     }
 
     /// Limits of the queries from now on.
@@ -143,9 +157,13 @@ impl Solver {
             self.statistics.cached += 1;
             return Ok(answer.clone());
         }
+        let Some(limits) = self.limits_now() else {
+            self.statistics.unknown += 1;
+            return Ok(Answer::Unknown(Reason::Timeout(Duration::ZERO)));
+        };
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let output = self.run(&script)?;
-        let answer = match program::verdict(&output, self.limits.time) {
+        let output = self.run(&script, limits)?;
+        let answer = match program::verdict(&output, limits.time) {
             program::Verdict::Unsat => Answer::Unsat,
             program::Verdict::Sat(values) => match model::read(arena, &wanted, &values) {
                 Some(mut assignment) => {
@@ -170,7 +188,7 @@ impl Solver {
 
     /// Whether the script is answered `unsat`, `sat` or not at all; no model. For checking a finished proof.
     pub fn check_script(&mut self, script: &str) -> Result<Result<bool, Reason>, SmtError> {
-        let output = self.run(script)?;
+        let output = self.run(script, self.limits)?;
         Ok(match program::verdict(&output, self.limits.time) {
             program::Verdict::Unsat => Ok(false),
             program::Verdict::Sat(_) => Ok(true),
@@ -178,9 +196,18 @@ impl Solver {
         })
     }
 
-    fn run(&mut self, script: &str) -> Result<Outcome, SmtError> {
+    /// What a query may cost now; nothing if there is no time left.
+    fn limits_now(&self) -> Option<Limits> {
+        let Some(deadline) = self.deadline else { return Some(self.limits) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        // Less than a process takes to start.
+        let enough = left > Duration::from_millis(20);
+        enough.then(|| Limits { time: self.limits.time.min(left), ..self.limits })
+    }
+
+    fn run(&mut self, script: &str, limits: Limits) -> Result<Outcome, SmtError> {
         let begun = Instant::now();
-        let task = self.program.task(self.limits, self.seed).stdin(Stdin::Bytes(script.as_bytes().to_vec()));
+        let task = self.program.task(limits, self.seed).stdin(Stdin::Bytes(script.as_bytes().to_vec()));
         let outcome = task.run();
         self.statistics.waited += begun.elapsed();
         outcome.map_err(|reason| SmtError::Program { name: self.program.name(), reason })

@@ -13,6 +13,11 @@ impl Normaliser {
         }
         let width_bits = arena.width_bits(parts[0]);
         let (folded, mut operands) = self.gather(arena, op, parts, width_bits);
+        if width_bits > 1
+            && let Some(chosen) = self.by_mask(arena, op, folded, &operands)
+        {
+            return chosen;
+        }
         operands.sort_unstable();
         if op == CommutativeOp::Xor {
             cancel_pairs(&mut operands);
@@ -66,6 +71,68 @@ impl Normaliser {
             }
         }
         (folded, operands)
+    }
+
+    /// An operation with a choice between constants, as a comparison of vectors leaves it: `mask and x` is x or
+    /// 0, and a mask turned around is the other mask. Two choices that one condition makes are one.
+    fn by_mask(
+        &mut self,
+        arena: &mut Arena,
+        op: CommutativeOp,
+        folded: Bits,
+        operands: &[ExprId],
+    ) -> Option<ExprId> {
+        let width_bits = folded.width_bits();
+        let plain = folded.value() == neutral(op, width_bits);
+        let choice = |arena: &Arena, id: ExprId| match *arena.node(id) {
+            Node::Choice { condition, then, otherwise } => Some((condition, then, otherwise)),
+            _ => None,
+        };
+        for (number, operand) in operands.iter().enumerate() {
+            let Some((condition, then, otherwise)) = choice(arena, *operand) else { continue };
+            let mut rest: Vec<ExprId> = operands.to_vec();
+            rest.remove(number);
+            let (one, other) = (arena.as_constant(then), arena.as_constant(otherwise));
+            let extreme =
+                |bits: Option<Bits>| bits.is_some_and(|bits| [0, mask(width_bits)].contains(&bits.value()));
+            let masks = op == CommutativeOp::And && extreme(one) && extreme(other) && !rest.is_empty();
+            let turned = op == CommutativeOp::Xor && one.is_some() && other.is_some() && !plain;
+            let twin = rest
+                .iter()
+                .position(|id| choice(arena, *id).is_some_and(|(same, ..)| same == condition))
+                .filter(|_| op == CommutativeOp::Or);
+            if !(masks || turned || twin.is_some()) {
+                continue;
+            }
+            self.rule("operation-by-mask");
+            let (mut left, mut right) = (vec![then], vec![otherwise]);
+            let mut outer = Vec::new();
+            for (at, id) in rest.iter().enumerate() {
+                match (twin == Some(at), choice(arena, *id)) {
+                    (true, Some((_, then, otherwise))) => {
+                        left.push(then);
+                        right.push(otherwise);
+                    }
+                    _ if masks => {
+                        left.push(*id);
+                        right.push(*id);
+                    }
+                    _ => outer.push(*id),
+                }
+            }
+            if masks || turned {
+                let constant = arena.constant(folded);
+                left.push(constant);
+                right.push(constant);
+            } else if !plain {
+                outer.push(arena.constant(folded));
+            }
+            let then = self.commutative(arena, op, &left);
+            let otherwise = self.commutative(arena, op, &right);
+            outer.push(self.choice(arena, condition, then, otherwise));
+            return Some(if outer.len() == 1 { outer[0] } else { self.commutative(arena, op, &outer) });
+        }
+        None
     }
 
     fn has_complements(&mut self, arena: &mut Arena, operands: &[ExprId]) -> bool {

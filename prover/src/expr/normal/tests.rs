@@ -237,3 +237,17 @@ fn bytes_that_two_conditions_choose_stay_apart() {
     let mut normaliser = Normaliser::new();
     assert_ne!(normaliser.normal(&mut arena, mixed), normaliser.normal(&mut arena, whole));
 }
+
+#[test]
+fn a_mask_of_a_comparison_is_a_choice() {
+    assert_same(|arena| {
+        let (a, b, c) = (word(arena, "a"), word(arena, "b"), word(arena, "c"));
+        let condition = arena.compare(CompareOp::Slt, a, b);
+        let (ones, zero) = (arena.constant(Bits::new(32, u128::MAX)), arena.constant(Bits::new(32, 0)));
+        let mask = arena.choice(condition, ones, zero);
+        let inverted = arena.not(mask);
+        let kept = arena.commutative(CommutativeOp::And, &[mask, a]);
+        let other = arena.commutative(CommutativeOp::And, &[inverted, c]);
+        (arena.commutative(CommutativeOp::Or, &[kept, other]), arena.choice(condition, a, c))
+    });
+}
