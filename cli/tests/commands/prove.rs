@@ -88,7 +88,8 @@ fn the_bench_proves_a_kernel_and_counts_those_it_wants() {
 #[test]
 fn mutants_are_refuted_and_the_same_for_a_seed() {
     let bench = |seed: &str| {
-        let args = ["bench", "soundness", "--only", "vpv", "--mutants", "11", "--limit", "5", "--format", "json"];
+        let args =
+            ["bench", "soundness", "--only", "vpv", "--mutants", "11", "--limit", "5", "--format", "json"];
         let said = ran(metaloc().args(args).args(["--seed", seed])).with_status(0).stdout;
         serde_json::from_str::<Value>(&said).unwrap()
     };
