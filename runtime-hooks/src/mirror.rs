@@ -4,8 +4,9 @@
 //! Edges can change without any hook (`setSuccessor` is inline). After a pass that does not claim to have kept
 //! the control-flow graph they are read again: of all blocks after a pass on a function, and of the blocks
 //! given after a pass on a loop, which may redirect edges of its loop, into it and to its preheader, but has
-//! no business elsewhere. The others are read before the next pass on the function. The audit compares everything after
-//! every run.
+//! no business elsewhere. The others are read before the next pass on the function. Edges are compared by address,
+//! so those that lead to an address where one block died and another was made are read in any case. The audit
+//! compares everything after every run.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use metaloc_record::{Block, BlockId, Inst, InstFlags, Snapshot};
 use crate::ffi::{self, Edges, Ptr, RawInst};
 use crate::identity::Identities;
 use crate::locations::Locations;
-use crate::pointer_map::{PointerMap, key};
+use crate::pointer_map::{PointerMap, PointerSet, key};
 
 /// A function in the table of mirrors. Keys of erased functions are not used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +37,41 @@ pub struct Mirror {
     /// By id, as last read; those of blocks that are not there have no terminator.
     edges: Vec<Edges>,
     marked: Vec<BlockId>,
+    freed: Freed,
+}
+
+/// Addresses of blocks that have died since all edges were last read: an edge that was read before may still be
+/// known by one of them.
+#[derive(Default)]
+struct Freed {
+    free: PointerSet,
+    /// Those that another block has by now.
+    again: PointerSet,
+}
+
+impl Freed {
+    fn died(&mut self, block: Ptr) {
+        self.free.insert(key(block));
+    }
+
+    fn made(&mut self, block: Ptr) {
+        if self.free.contains(&key(block)) {
+            self.again.insert(key(block));
+        }
+    }
+
+    /// True if an edge may lead to an address that is not the block it was when the edge was read. Of more than two
+    /// edges not all addresses are known.
+    fn misleads(&self, edges: &Edges) -> bool {
+        edges.count > 2 || edges.successors.iter().any(|to| self.again.contains(&key(*to)))
+    }
+
+    /// All edges that mislead have been read again.
+    fn settle(&mut self) {
+        for block in self.again.drain() {
+            self.free.remove(&block);
+        }
+    }
 }
 
 struct BlockState {
@@ -93,6 +129,7 @@ impl Mirrors {
             blocks: Vec::new(),
             edges: Vec::new(),
             marked: Vec::new(),
+            freed: Freed::default(),
         }));
         self.meet_blocks(new, function);
         self.refresh(new, Unseen::None, ids, locations);
@@ -146,7 +183,11 @@ impl Mirrors {
 
     /// A block was destroyed.
     pub fn erase_block(&mut self, block: Ptr) {
-        self.by_block.remove(&key(block));
+        if let Some((owner, _)) = self.by_block.remove(&key(block))
+            && let Some(mirror) = self.get_mut(owner)
+        {
+            mirror.freed.died(block);
+        }
     }
 
     /// A function was destroyed.
@@ -183,6 +224,7 @@ impl Mirrors {
             scratch: &mut self.scratch,
         };
         mirror.read_marked(&mut reader);
+        mirror.read_misleading_edges(&mut reader);
         match unseen {
             Unseen::None => {}
             Unseen::Of(blocks) => {
@@ -192,6 +234,7 @@ impl Mirrors {
             Unseen::All => {
                 mirror.read_edges(&mut reader);
                 mirror.edges_unread = false;
+                mirror.freed = Freed::default();
             }
         }
         debug_assert!(mirror.marked.is_empty());
@@ -274,6 +317,7 @@ impl Mirror {
     }
 
     fn new_block(&mut self, address: Ptr) -> BlockId {
+        self.freed.made(address);
         self.blocks.push(BlockState { address, present: false, marked: false });
         self.edges.push(Edges::default());
         BlockId(self.blocks.len() as u32 - 1)
@@ -306,6 +350,17 @@ impl Mirror {
         // SAFETY: the function is alive.
         let entry = unsafe { ffi::metaloc_function_entry(self.function) };
         self.snapshot.set_entry(reader.by_block.get(&key(entry)).map(|(_, id)| *id));
+    }
+
+    fn read_misleading_edges(&mut self, reader: &mut Reader<'_>) {
+        if self.freed.again.is_empty() {
+            return;
+        }
+        let misleading = |(index, edges)| self.freed.misleads(edges).then_some(BlockId(index));
+        for id in (0..).zip(&self.edges).filter_map(misleading).collect::<Vec<_>>() {
+            self.read_edges_again(id, reader);
+        }
+        self.freed.settle();
     }
 
     fn read_edges(&mut self, reader: &mut Reader<'_>) {
@@ -399,5 +454,36 @@ impl Reader<'_> {
     fn known_blocks(&self, blocks: &[Ptr]) -> Vec<BlockId> {
         let known = blocks.iter().filter_map(|block| self.by_block.get(&key(*block)));
         known.filter(|(owner, _)| *owner == self.function).map(|(_, id)| *id).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(address: usize) -> Ptr {
+        address as Ptr
+    }
+
+    fn edges(to: &[usize]) -> Edges {
+        let successor = |index: usize| to.get(index).map_or(std::ptr::null(), |address| at(*address));
+        Edges { terminator: at(1), successors: [successor(0), successor(1)], count: to.len() as u32 }
+    }
+
+    #[test]
+    fn an_address_misleads_once_another_block_has_it() {
+        let mut freed = Freed::default();
+        freed.made(at(8));
+        freed.died(at(8));
+        assert!(!freed.misleads(&edges(&[16, 8])), "it leads to the one that died");
+        freed.made(at(24));
+        freed.made(at(8));
+        assert!(freed.misleads(&edges(&[16, 8])) && !freed.misleads(&edges(&[16, 24])));
+        assert!(freed.misleads(&edges(&[16, 24, 32])), "the third is not known");
+        assert!(!freed.misleads(&Edges::default()));
+        freed.settle();
+        assert!(!freed.misleads(&edges(&[16, 8])));
+        freed.made(at(8));
+        assert!(!freed.misleads(&edges(&[16, 8])), "nobody died there since");
     }
 }

@@ -3,13 +3,16 @@
 //! Every hook looks something up by address, millions of times in a compilation, so the hash is one
 //! multiplication. Keys come from the allocator, not from an adversary.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::ffi::Ptr;
 
 /// From the address of an LLVM object to what is known of it.
 pub type PointerMap<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
+
+/// Addresses of LLVM objects.
+pub type PointerSet = HashSet<usize, BuildHasherDefault<AddressHasher>>;
 
 /// The key for an object.
 pub fn key(object: Ptr) -> usize {
