@@ -101,7 +101,7 @@ fn verdict(pair: &Pair, required: Required) -> Verdict {
     let object: PathBuf = judging::object("gcc-12".as_ref(), &assembly, &[], folder.path());
     let code =
         ObjectFile::parse("f.o", &std::fs::read(object).unwrap()).unwrap().function("f").unwrap().clone();
-    let search = Options { time: Duration::from_secs(40), required, ..Options::default() };
+    let search = Options { time: Duration::from_secs(240), required, ..Options::default() };
     let options = ProveOptions { search, ..ProveOptions::default() };
     prove(&module, &code, &Program::find(Kind::Z3).unwrap(), options).unwrap().0
 }
