@@ -481,7 +481,8 @@ pub struct BenchProve {
 Eleven kinds of mutants, as many of each: ten of the machine code, one of the source. A mutant counts if running
 it shows that it behaves differently. The kernels themselves are proved in the same run. The same seed makes the
 same mutants.
-Exit status: 0, 1 if a mutant is proved or a kernel is not, 2 something could not be run.")]
+Exit status: 0, 1 if a mutant is proved, a kernel is not, or a kind has too few mutants, 2 something could not be
+run.")]
 pub struct BenchSoundness {
     /// How many mutants that behave differently
     #[arg(long, value_name = "N", default_value = "1100")]

@@ -23,14 +23,15 @@ pub(super) fn mutant(text: &str, random: &mut Random) -> Option<Mutant> {
     let (mut start, mut indexing) = (0, 0i32);
     for line in text.split_inclusive('\n') {
         let outside = line.starts_with("//") || line.starts_with('#') || line.contains("for (");
-        for (at, letter) in line.char_indices() {
+        // A comment may have half-open ranges, with brackets that do not close.
+        for (at, letter) in line.char_indices().filter(|_| !outside) {
             match letter {
                 '[' => indexing += 1,
                 ']' => indexing -= 1,
                 _ => {}
             }
             // An index elsewhere may leave the array: then the source means nothing.
-            if outside || indexing > 0 {
+            if indexing > 0 {
                 continue;
             }
             for (operator, others) in OPERATORS {
@@ -53,8 +54,7 @@ pub(super) fn mutant(text: &str, random: &mut Random) -> Option<Mutant> {
 mod tests {
     use super::*;
 
-    const TEXT: &str =
-        "// a + b\nint f(void) {\n  for (int i = 0; i < 9; i++) {\n    a[i + 1] = b[i] * 3;\n  }\n}\n";
+    const TEXT: &str = "// for i in [0,9): a + b\nint f(void) {\n  for (int i = 0; i < 9; i++) {\n    a[i + 1] = b[i] * 3;\n  }\n}\n";
 
     #[test]
     fn only_operators_of_the_body_change() {

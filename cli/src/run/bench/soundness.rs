@@ -71,7 +71,15 @@ pub fn run(args: &BenchSoundness) -> Result<Status> {
         Format::Text => result.text(),
         Format::Json => serde_json::to_string_pretty(&result)? + "\n",
     })?;
-    let fine = result.false_proofs.is_empty() && result.originals_not_proved.is_empty();
+    // Mutants that were not made would have been no false proofs.
+    let short: Vec<&Row> = result.kinds.iter().filter(|row| row.different < each).collect();
+    for row in &short {
+        output::complain(&format!(
+            "{}: {} of {each} mutants that behave differently",
+            row.kind, row.different
+        ));
+    }
+    let fine = result.false_proofs.is_empty() && result.originals_not_proved.is_empty() && short.is_empty();
     Ok(if fine { Status::Clean } else { Status::Findings })
 }
 
