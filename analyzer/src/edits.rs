@@ -46,6 +46,9 @@ impl Edit {
         block: impl Fn(BlockId, Option<&Block>, Vec<BlockId>) -> Block,
     ) -> Snapshot {
         let ids: Vec<BlockId> = before.blocks().map(|b| b.id).collect();
+        if ids.is_empty() {
+            return before.clone();
+        }
         let (Edit::Split(at, _)
         | Edit::Redirect(at, ..)
         | Edit::Cut(at, _)
