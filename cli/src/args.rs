@@ -442,14 +442,6 @@ Each kernel is proved by a process of its own, as `metaloc prove` does it. Class
 correlation (none was left), obligation (one was not shown), unsupported.
 Exit status: 0, 1 if a kernel is refuted or fewer are proved than asked for, 2 something could not be run.")]
 pub struct BenchProve {
-    /// What compiles the kernels
-    #[arg(long, value_enum, default_value_t = KernelCompiler::Gcc12)]
-    pub compiler: KernelCompiler,
-
-    /// With which flags beside -O3 -msse4.2 -fno-pic
-    #[arg(long, value_enum, default_value_t = KernelFlags::Paper)]
-    pub flags: KernelFlags,
-
     /// Only these kernels
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -462,16 +454,8 @@ pub struct BenchProve {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub at_least: usize,
 
-    /// Number of kernels at a time; default: one per core
-    #[arg(short, long, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
-
-    /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-
     #[command(flatten)]
-    pub llvm: LlvmArgs,
+    pub kernels: KernelArgs,
 }
 
 /// Mutants of proved kernels that behave differently: none may be proved
@@ -496,6 +480,17 @@ pub struct BenchSoundness {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub only: Vec<String>,
 
+    /// Seconds for each mutant
+    #[arg(long, value_name = "SECONDS", default_value = "10")]
+    pub limit: u64,
+
+    #[command(flatten)]
+    pub kernels: KernelArgs,
+}
+
+/// How kernels are compiled and worked on.
+#[derive(Debug, clap::Args)]
+pub struct KernelArgs {
     /// What compiles the kernels
     #[arg(long, value_enum, default_value_t = KernelCompiler::Gcc12)]
     pub compiler: KernelCompiler,
@@ -504,11 +499,7 @@ pub struct BenchSoundness {
     #[arg(long, value_enum, default_value_t = KernelFlags::Paper)]
     pub flags: KernelFlags,
 
-    /// Seconds for each mutant
-    #[arg(long, value_name = "SECONDS", default_value = "10")]
-    pub limit: u64,
-
-    /// Number of mutants at a time; default: one per core
+    /// How many at a time; default: one per core
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 

@@ -166,7 +166,7 @@ fn demangled(symbol: &str) -> String {
 }
 
 /// A location with the names of its files, without their folders: those are in the JSON document.
-fn short(location: &str) -> String {
+pub fn short(location: &str) -> String {
     let last = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
     location.split(' ').map(last).collect::<Vec<_>>().join(" ")
 }

@@ -3,24 +3,7 @@
 use metaloc_report::Document;
 use metaloc_report::confirm::{Confirmation, Verdict};
 
-use crate::stand_in::{Ran, metaloc, ran};
-
-/// The pass puts a copy of the addition before the other return. Up to LLVM 16 it keeps the location there.
-const INPUT: &str = "define i32 @total(i32 %n) {
-entry:
-  %done = icmp eq i32 %n, 0
-  br i1 %done, label %out, label %more
-out:
-  %last = call i32 @pick(i32 %n)
-  ret i32 %last
-more:
-  %less = add i32 %n, -1
-  %rest = call i32 @total(i32 %less)
-  %sum = add i32 %rest, %n
-  ret i32 %sum
-}
-declare i32 @pick(i32)
-";
+use crate::stand_in::{COPIED_ADDITION as INPUT, Ran, metaloc, ran};
 
 fn report(input: &str, older: &str, newer: &str, format: &str) -> Ran {
     let folder = tempfile::tempdir().unwrap();

@@ -5,25 +5,7 @@ use std::path::Path;
 use metaloc_report::{Confidence, Document};
 use serde_json::Value;
 
-use crate::stand_in::{Ran, StandIn, document, error, metaloc, ran};
-
-/// As long as the pass puts a copy of the addition before the other returns, with its location.
-const INPUT: &str = "; metaloc: pass=tailcallelim
-define i32 @total(i32 %n) {
-entry:
-  %done = icmp eq i32 %n, 0
-  br i1 %done, label %out, label %more
-out:
-  %last = call i32 @pick(i32 %n)
-  ret i32 %last
-more:
-  %less = add i32 %n, -1
-  %rest = call i32 @total(i32 %less)
-  %sum = add i32 %rest, %n
-  ret i32 %sum
-}
-declare i32 @pick(i32)
-";
+use crate::stand_in::{COPIED_ADDITION as INPUT, Ran, StandIn, document, error, metaloc, ran};
 
 fn report(input: &Path, args: &[&str]) -> Ran {
     let task = metaloc().args(["report", "tailcallelim", "--llvm", "16", "--input"]).arg(input);

@@ -9,11 +9,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use metaloc_corpus::kernels::{self, Compiler, Configuration, Flags, Kernel, Target};
 use metaloc_proof::{Paths, Proof};
-use metaloc_toolchain::plugin;
 use metaloc_toolchain::process::{Outcome, Task};
+use metaloc_toolchain::{Llvm, plugin};
 use serde::Serialize;
 
-use crate::args::{BenchProve, Format, KernelCompiler, KernelFlags};
+use crate::args::{BenchProve, Format, KernelArgs, KernelCompiler, KernelFlags};
 use crate::output;
 use crate::parallel;
 use crate::progress::Progress;
@@ -25,18 +25,18 @@ use crate::status::Status;
 const GRACE: Duration = Duration::from_secs(30);
 
 pub fn run(args: &BenchProve) -> Result<Status> {
-    let llvm = find_llvm(&args.llvm)?;
-    let configuration = Configuration::new(&llvm, compiler(args.compiler), flags(args.flags), Target::Fixed)?;
+    let llvm = find_llvm(&args.kernels.llvm)?;
+    let configuration = configuration(&llvm, &args.kernels)?;
     let kernels = wanted(&args.only)?;
     let progress = Progress::new(kernels.len());
-    let rows = parallel::map(&kernels, parallel::workers(args.jobs), |kernel| {
+    let rows = parallel::map(&kernels, parallel::workers(args.kernels.jobs), |kernel| {
         let row = row(&llvm.major.to_string(), &configuration, kernel, args.limit)?;
         progress.done(&row.result.name);
         Ok(row)
     })?;
     drop(progress);
     let table = Table::new(configuration.name, args.limit, rows);
-    output::print(&match args.format {
+    output::print(&match args.kernels.format {
         Format::Text => table.text(),
         Format::Json => serde_json::to_string_pretty(&table)? + "\n",
     })?;
@@ -44,18 +44,17 @@ pub fn run(args: &BenchProve) -> Result<Status> {
     Ok(if fine { Status::Clean } else { Status::Findings })
 }
 
-pub(super) fn compiler(named: KernelCompiler) -> Compiler {
-    match named {
+/// The compiler and the flags asked for.
+pub(super) fn configuration(llvm: &Llvm, args: &KernelArgs) -> Result<Configuration> {
+    let compiler = match args.compiler {
         KernelCompiler::Gcc12 => Compiler::Gcc12,
         KernelCompiler::Clang19 => Compiler::Clang,
-    }
-}
-
-pub(super) fn flags(named: KernelFlags) -> Flags {
-    match named {
+    };
+    let flags = match args.flags {
         KernelFlags::Paper => Flags::Paper,
         KernelFlags::Default => Flags::Default,
-    }
+    };
+    Ok(Configuration::new(llvm, compiler, flags, Target::Fixed)?)
 }
 
 /// The TSVC kernels of these names; all without a name.

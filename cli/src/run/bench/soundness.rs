@@ -13,7 +13,6 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use metaloc_corpus::kernels::{Configuration, Target};
 use metaloc_corpus::mutants::Kind;
 use metaloc_corpus::random::Random;
 use metaloc_prover::ir::Module;
@@ -23,7 +22,7 @@ use metaloc_prover::prove::{ProveError, ProveOptions, Verdict, prove};
 use metaloc_prover::smt::{self, Limits, Program};
 use serde::Serialize;
 
-use super::prove::{compiler, flags, wanted};
+use super::prove::{configuration, wanted};
 use crate::args::{BenchSoundness, Format};
 use crate::output;
 use crate::parallel;
@@ -41,8 +40,8 @@ const CONDITIONAL: [&str; 9] = ["s122", "s162", "s171", "s174", "s4115", "s1421"
 const TRIES: usize = 8;
 
 pub fn run(args: &BenchSoundness) -> Result<Status> {
-    let llvm = find_llvm(&args.llvm)?;
-    let configuration = Configuration::new(&llvm, compiler(args.compiler), flags(args.flags), Target::Fixed)?;
+    let llvm = find_llvm(&args.kernels.llvm)?;
+    let configuration = configuration(&llvm, &args.kernels)?;
     let names = match args.only.is_empty() {
         true => KERNELS.map(str::to_owned).to_vec(),
         false => args.only.clone(),
@@ -50,7 +49,7 @@ pub fn run(args: &BenchSoundness) -> Result<Status> {
     if let Some(name) = names.iter().find(|name| CONDITIONAL.contains(&name.as_str())) {
         bail!("{name} is not defined for all inputs, or cannot be made small: want another kernel");
     }
-    let workers = parallel::workers(args.jobs);
+    let workers = parallel::workers(args.kernels.jobs);
     let subjects =
         parallel::map(&wanted(&names)?, workers, |kernel| Subject::new(&llvm, &configuration, kernel))?;
     let bench = Bench {
@@ -67,7 +66,7 @@ pub fn run(args: &BenchSoundness) -> Result<Status> {
         rows.push(bench.row(kind, each)?);
     }
     let result = BenchResult::new(configuration.name, args.seed, names, unproved, rows);
-    output::print(&match args.format {
+    output::print(&match args.kernels.format {
         Format::Text => result.text(),
         Format::Json => serde_json::to_string_pretty(&result)? + "\n",
     })?;
