@@ -1,7 +1,8 @@
 //! The control-flow graph of a snapshot, or of a part of one, with dense block indices.
 //!
 //! Block ids are small and never reused within a function, so the way from an id to its index is a
-//! table, unless the part is so small that the table would be all there is to do. An edge to a block that is not in the graph is left out: a record is foreign input.
+//! table, unless the part is so small that the table would be all there is to do. An edge to a block that is
+//! not in the graph is left out: a record is foreign input.
 
 use metaloc_record::{BlockId, Snapshot};
 

@@ -8,8 +8,8 @@
 //! is still potentially incorrect to propagate", GVN).
 //!
 //! Not meant are PHIs with a meaning of their own:
-//! - one that took over from another PHI of its block, or from a temporary that had the location: of two with the same value one is enough, and the
-//!   one that stays is there for its own reason. A note;
+//! - one that took over from another PHI of its block, or from a temporary that had the location: of two with
+//!   the same value one is enough, and the one that stays is there for its own reason. A note;
 //! - those of SSA construction, which stand for a variable: where the run took away stores as well, the
 //!   loads that a PHI replaces were reads of the variable, here and elsewhere. A note;
 //! - those of SSA repair, which join an instruction that lives on with its copies: not linked at all;

@@ -23,7 +23,8 @@ fn confirmation(input: &str, older: &str, newer: &str) -> Confirmation {
 #[test]
 fn a_fix_confirms_and_what_was_not_fixed_is_still_shown() {
     let fixed = confirmation(INPUT, "16", "19");
-    assert_eq!((fixed.verdict, fixed.reason, fixed.llvm.as_str()), (Verdict::Confirmed, None, "19.1.7"));
+    assert_eq!((fixed.verdict, fixed.reason), (Verdict::Confirmed, None));
+    assert!(fixed.llvm.starts_with("19."), "{}", fixed.llvm);
     let there = confirmation(INPUT, "14", "16");
     assert_eq!((there.verdict, there.reason), (Verdict::StillShown, None));
 }
