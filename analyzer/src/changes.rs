@@ -1,9 +1,11 @@
 //! What of a function a pass run touched, and where instructions are in P and in P'.
 //!
-//! Blocks that a run leaves alone are shared between the snapshots, so an index over the blocks that
-//! differ is enough, plus the instructions elsewhere that an event mentions (a copy has its source there).
+//! Blocks that a run leaves alone are shared between the snapshots, and most of what is in the others stays as
+//! it was too: a block is compared from both ends, and only what lies between is indexed, plus the instructions
+//! elsewhere that an event mentions (a copy has its source there).
 
 use std::cell::{OnceCell, RefCell};
+use std::ops::Range;
 use std::sync::Arc;
 
 use metaloc_record::{Block, BlockId, EventKind, Inst, InstFlags, InstId, LocId, Opcode, PassRun, Snapshot};
@@ -48,12 +50,42 @@ impl Default for Was {
     }
 }
 
+/// Where a block of P' differs from what it was in P: in both, the instructions in front of `start` are the
+/// same, and so are those from the end of the middle on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Middle {
+    start: usize,
+    end_before: usize,
+    end_after: usize,
+}
+
+impl Middle {
+    fn between(old: &[Inst], new: &[Inst]) -> Middle {
+        let equal = |pair: &(&Inst, &Inst)| pair.0 == pair.1;
+        let start = old.iter().zip(new).take_while(equal).count();
+        let (rest_old, rest_new) = (&old[start..], &new[start..]);
+        let same = rest_old.iter().rev().zip(rest_new.iter().rev()).take_while(equal).count();
+        Middle { start, end_before: old.len() - same, end_after: new.len() - same }
+    }
+
+    /// Where an instruction of P' was in P if it is not between the ends.
+    fn before(&self, position: usize) -> Option<usize> {
+        match position {
+            _ if position < self.start => Some(position),
+            _ if position >= self.end_after => Some(position - self.end_after + self.end_before),
+            _ => None,
+        }
+    }
+}
+
 /// The blocks that differ between P and P', and an index of instructions.
 #[derive(Debug)]
 pub struct Changes<'a> {
     before: &'a Snapshot,
     after: &'a Snapshot,
     changed: Vec<BlockId>,
+    /// Of the changed blocks, in the same order.
+    middles: Vec<Middle>,
     rewired: Vec<BlockId>,
     before_at: InstMap<Was>,
     after_at: InstMap<At>,
@@ -68,6 +100,7 @@ impl<'a> Changes<'a> {
             before: run.before,
             after: run.after,
             changed: Vec::new(),
+            middles: Vec::new(),
             rewired: Vec::new(),
             before_at: InstMap::default(),
             after_at: InstMap::default(),
@@ -94,7 +127,29 @@ impl<'a> Changes<'a> {
         &self.changed
     }
 
-    /// Where an instruction is in P. Only answers for those in blocks that changed or in events.
+    /// The instructions of P' that are new, moved, or have another location, and those between two such in a
+    /// block, with their places; by block and then in order.
+    pub fn differing(&self) -> impl Iterator<Item = (&'a Inst, At)> {
+        let after = self.after;
+        let blocks = self.changed.iter().zip(&self.middles);
+        let blocks = blocks.filter_map(move |(id, middle)| Some((after.get(*id)?, middle)));
+        blocks.flat_map(|(block, middle)| placed(block, middle.start..middle.end_after))
+    }
+
+    /// Where an instruction was in P that is at a place in P'.
+    pub fn origin(&self, inst: InstId, at: At) -> Option<At> {
+        if let Some(was) = self.before(inst) {
+            return Some(was);
+        }
+        let position = match self.changed.binary_search(&at.block) {
+            Ok(index) => self.middles[index].before(at.position as usize)? as u32,
+            Err(_) => at.position,
+        };
+        self.before.has(at.block).then_some(At { position, ..at })
+    }
+
+    /// Where an instruction is in P. Only answers for those that differ, have differing ones around them, or
+    /// are in events.
     pub fn before(&self, inst: InstId) -> Option<At> {
         self.before_at.get(inst).map(|was| was.at)
     }
@@ -104,13 +159,12 @@ impl<'a> Changes<'a> {
         self.before_at.get(inst)
     }
 
-    /// Where an instruction is in P'. Only answers for those in blocks that changed or in events.
+    /// Where an instruction is in P'. Answers for the same ones.
     pub fn after(&self, inst: InstId) -> Option<At> {
         self.after_at.get(inst).copied()
     }
 
-    /// True if an instruction of P is not in P' any more. One that is not indexed is in a block that did
-    /// not change.
+    /// True if an instruction of P is not in P' any more. One that is not indexed is where it was.
     pub fn is_gone(&self, inst: InstId) -> bool {
         self.before_at.contains(inst) && !self.after_at.contains(inst)
     }
@@ -141,7 +195,7 @@ impl<'a> Changes<'a> {
     pub fn is_anchor(&self, block: BlockId, inst: &Inst) -> bool {
         match self.was(inst.id) {
             Some(was) => was.at.block == block && was.inst.loc == inst.loc,
-            // Not indexed: the block, if it was there, is the same in P.
+            // Not indexed: it is where it was, if the block was there.
             None => !self.after_at.contains(inst.id) && self.before.has(block),
         }
     }
@@ -164,14 +218,17 @@ impl<'a> Changes<'a> {
             if self.before.is_rewired(self.after, id) {
                 self.rewired.push(id);
             }
+            let insts = |block: Option<&'a Arc<Block>>| block.map_or(&[][..], |block| &block.insts[..]);
+            let middle = Middle::between(insts(old), insts(new));
             if let Some(new) = new {
                 self.changed.push(id);
-                for (inst, at) in placed(new) {
+                self.middles.push(middle);
+                for (inst, at) in placed(new, middle.start..middle.end_after) {
                     self.after_at.insert(inst.id, at);
                 }
             }
             if let Some(old) = old {
-                for (inst, at) in placed(old) {
+                for (inst, at) in placed(old, middle.start..middle.end_before) {
                     self.before_at.insert(inst.id, Was { at, inst: *inst });
                 }
             }
@@ -181,7 +238,7 @@ impl<'a> Changes<'a> {
     fn find_mentioned(&mut self, run: &PassRun<'_>) {
         // What was made in the run is not in P; only the rest is worth a search.
         let mut made: InstMap<()> = InstMap::default();
-        let mut wanted: FxHashMap<BlockId, FxHashSet<InstId>> = FxHashMap::default();
+        let mut wanted: Vec<(BlockId, InstId)> = Vec::new();
         for event in run.events {
             if let EventKind::Create { inst } | EventKind::Clone { new: inst, .. } = event.kind {
                 made.insert(inst, ());
@@ -191,33 +248,49 @@ impl<'a> Changes<'a> {
                     && !made.contains(inst)
                     && let Some(home) = run.homes.home(inst)
                 {
-                    wanted.entry(home).or_default().insert(inst);
+                    wanted.push((home, inst));
                 }
             }
         }
-        for (id, wanted) in wanted {
-            // In a block that changed everything is indexed already.
-            if self.changed.binary_search(&id).is_ok() || !self.before.has(id) {
+        wanted.sort_unstable();
+        wanted.dedup();
+        for wanted in wanted.chunk_by(|a, b| a.0 == b.0) {
+            self.find_in_block(wanted[0].0, wanted);
+        }
+    }
+
+    /// `wanted` is sorted; those that are there have not been indexed, so they are the same in P and P'.
+    fn find_in_block(&mut self, id: BlockId, wanted: &[(BlockId, InstId)]) {
+        let (true, Some(block)) = (self.before.has(id), self.after.get(id)) else { return };
+        let middle = self.changed.binary_search(&id).ok().map(|index| self.middles[index]);
+        for (inst, at) in placed(block, 0..block.insts.len()) {
+            if wanted.binary_search(&(id, inst.id)).is_err() {
                 continue;
             }
-            let Some(block) = self.after.get(id) else { continue };
-            for (inst, at) in placed(block).filter(|(inst, _)| wanted.contains(&inst.id)) {
-                self.before_at.insert(inst.id, Was { at, inst: *inst });
+            let position = match middle {
+                Some(middle) => middle.before(at.position as usize),
+                None => Some(at.position as usize),
+            };
+            if let Some(position) = position {
+                let was = At { position: position as u32, ..at };
+                self.before_at.insert(inst.id, Was { at: was, inst: *inst });
                 self.after_at.insert(inst.id, at);
             }
         }
     }
 }
 
-/// The instructions of a block with their places.
-fn placed(block: &Block) -> impl Iterator<Item = (&Inst, At)> {
-    block.insts.iter().zip(0..).map(|(inst, position)| (inst, At { block: block.id, position }))
+/// Some instructions of a block with their places.
+fn placed(block: &Block, range: Range<usize>) -> impl Iterator<Item = (&Inst, At)> {
+    let insts = range.clone().zip(&block.insts[range]);
+    insts.map(|(position, inst)| (inst, At { block: block.id, position: position as u32 }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::scene::Scene;
+    use proptest::prelude::*;
 
     #[test]
     fn untouched_blocks_are_not_indexed_unless_mentioned() {
@@ -261,5 +334,94 @@ mod tests {
         let changes = Changes::new(&run);
         assert!(!changes.same_edges());
         assert_eq!(changes.rewired(), [BlockId(0)]);
+    }
+
+    /// Instructions 0 to 11, each in one of two blocks of P, in one of P', in both or in none, with a location.
+    fn functions() -> impl Strategy<Value = [Vec<Vec<(u32, u32)>>; 2]> {
+        let inst = (0..12u32, prop_oneof![3 => Just(0u32), 1 => 1..3u32]);
+        let block = || prop::collection::vec(inst.clone(), 0..9);
+        let changed = (block(), block(), block(), 0..9usize, 0..9usize);
+        changed.prop_map(|(one, two, new, cut, keep)| {
+            // P' has the beginning and the end of a block of P around something else.
+            let middle = cut.min(one.len())..(cut + keep % 3).min(one.len());
+            let mut after = one.clone();
+            after.splice(middle, new);
+            let once = |blocks: Vec<Vec<(u32, u32)>>| {
+                let mut seen = FxHashSet::default();
+                let fresh = |block: Vec<(u32, u32)>| block.into_iter().filter(|i| seen.insert(i.0)).collect();
+                blocks.into_iter().map(fresh).collect()
+            };
+            [once(vec![one, two.clone()]), once(vec![after, two])]
+        })
+    }
+
+    fn snapshot(blocks: &[Vec<(u32, u32)>]) -> Snapshot {
+        let inst = |(id, loc): &(u32, u32)| Inst {
+            id: InstId(*id),
+            loc: LocId(*loc),
+            opcode: Opcode(0),
+            flags: InstFlags::default(),
+        };
+        let block = |(id, insts): (u32, &Vec<(u32, u32)>)| Block {
+            id: BlockId(id),
+            insts: insts.iter().map(inst).collect(),
+            successors: Vec::new(),
+        };
+        (0..).zip(blocks).map(block).collect()
+    }
+
+    #[derive(Debug)]
+    struct In<'a>(&'a Snapshot);
+
+    impl metaloc_record::Homes for In<'_> {
+        fn home(&self, inst: InstId) -> Option<BlockId> {
+            everywhere(self.0).get(&inst).map(|(at, _)| at.block)
+        }
+    }
+
+    fn everywhere(snapshot: &Snapshot) -> FxHashMap<InstId, (At, Inst)> {
+        let all = snapshot.blocks().flat_map(|block| placed(block, 0..block.insts.len()));
+        all.map(|(inst, at)| (inst.id, (at, *inst))).collect()
+    }
+
+    proptest! {
+        /// Against an index of everything.
+        #[test]
+        fn what_is_not_indexed_is_where_it_was(
+            [before, after] in functions(),
+            mentioned in prop::collection::vec(0..12u32, 0..4),
+        ) {
+            let (before, after) = (snapshot(&before), snapshot(&after));
+            let (was, is) = (everywhere(&before), everywhere(&after));
+            let event = |inst: &u32| metaloc_record::Event {
+                kind: EventKind::DropLocation { inst: InstId(*inst) },
+                stack: metaloc_record::StackId(0),
+            };
+            let events: Vec<_> = mentioned.iter().map(event).collect();
+            let run = PassRun {
+                pass: "test",
+                before: &before,
+                after: &after,
+                events: &events,
+                locations: &metaloc_record::LocationTable::default(),
+                homes: &In(&after),
+            };
+            let changes = Changes::new(&run);
+            let differing: FxHashSet<InstId> = changes.differing().map(|(inst, _)| inst.id).collect();
+            for (&inst, (at, now)) in &is {
+                let old = was.get(&inst);
+                prop_assert_eq!(changes.origin(inst, *at), old.map(|(at, _)| *at));
+                let stays = old.is_some_and(|(old, then)| old.block == at.block && then.loc == now.loc);
+                prop_assert_eq!(changes.is_anchor(at.block, now), stays);
+                prop_assert!(stays || differing.contains(&inst));
+            }
+            for inst in was.keys() {
+                prop_assert_eq!(changes.is_gone(*inst), !is.contains_key(inst));
+            }
+            for inst in mentioned.iter().map(|inst| InstId(*inst)) {
+                prop_assert_eq!(changes.before(inst), was.get(&inst).map(|(at, _)| *at));
+                prop_assert_eq!(changes.after(inst), is.get(&inst).map(|(at, _)| *at));
+            }
+        }
     }
 }

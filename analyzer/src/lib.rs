@@ -30,7 +30,7 @@ pub(crate) mod scene;
 pub use finding::{Actual, Confidence, Finding, Kind, Link, Operation, Source};
 pub use memory::Memory;
 
-use std::cell::RefCell;
+use std::cell::{LazyCell, RefCell};
 
 use metaloc_record::{BlockId, PassRun};
 
@@ -59,13 +59,30 @@ thread_local! {
 /// Judges one run of one pass on one function. `memory` is what the last call on the same function left in it,
 /// or an empty one.
 pub fn judge(run: &PassRun<'_>, memory: &mut Memory) -> Judgement {
-    judge_within(run, memory, Extent::Region)
+    judge_and(run, memory, |judgement, _| judgement)
 }
 
-/// The same without a memory and without regions, in the time of the whole function: what [`judge`] is audited
+/// The same, for somebody who wants to see paths: what the judgement worked out is still at hand.
+pub fn judge_and<R>(
+    run: &PassRun<'_>,
+    memory: &mut Memory,
+    show: impl FnOnce(Judgement, &dyn Paths) -> R,
+) -> R {
+    judge_within(run, memory, Extent::Region, show)
+}
+
+/// Judges without a memory and without regions, in the time of the whole function: what [`judge`] is audited
 /// against.
 pub fn judge_whole(run: &PassRun<'_>) -> Judgement {
-    judge_within(run, &mut Memory::default(), Extent::Function)
+    judge_within(run, &mut Memory::default(), Extent::Function, |judgement, _| judgement)
+}
+
+/// The paths that findings are about. They are walks through the whole function, so they are asked for what a
+/// report shows only.
+pub trait Paths {
+    /// From the entry of P' through the destination of a finding, one that did not have the location. Empty if
+    /// the finding is not about a path.
+    fn of(&self, finding: &Finding) -> Vec<BlockId>;
 }
 
 /// How much of a function to look at.
@@ -75,48 +92,61 @@ enum Extent {
     Function,
 }
 
-fn judge_within(run: &PassRun<'_>, memory: &mut Memory, extent: Extent) -> Judgement {
+fn judge_within<R>(
+    run: &PassRun<'_>,
+    memory: &mut Memory,
+    extent: Extent,
+    show: impl FnOnce(Judgement, &dyn Paths) -> R,
+) -> R {
     let changes = Changes::new(run);
     if changes.changed().is_empty() {
-        return Judgement::default();
+        return show(Judgement::default(), &NoPaths);
     }
     let lineage = Lineage::new(run, &changes);
     let open: Vec<&Destination<'_>> =
         lineage.destinations.iter().filter(|destination| is_open(run, &changes, destination)).collect();
     let mut judgement =
         Judgement { findings: Vec::new(), judged: lineage.destinations.len(), foreign: lineage.foreign };
-    if !open.is_empty() {
-        memory.catch_up(run.before, run.locations);
-        let placements = match extent {
-            Extent::Region => Placements::new(run, &changes, &lineage, memory, &open),
-            Extent::Function => Placements::of_function(run, &changes, &lineage, memory),
-        };
-        SCRATCH.with_borrow_mut(|scratch| {
-            let findings =
-                open.iter().filter_map(|d| finding(run, &changes, &lineage, &placements, d, scratch));
-            judgement.findings.extend(findings);
-        });
+    if open.is_empty() {
+        return show(judgement, &NoPaths);
     }
-    judgement
+    memory.catch_up(run.before, run.locations);
+    let placements = match extent {
+        Extent::Region => Placements::new(run, &changes, &lineage, memory, &open),
+        Extent::Function => Placements::of_function(run, &changes, &lineage, memory),
+    };
+    SCRATCH.with_borrow_mut(|scratch| {
+        let findings = open.iter().filter_map(|d| finding(run, &changes, &lineage, &placements, d, scratch));
+        judgement.findings.extend(findings);
+    });
+    let whole = LazyCell::new(|| Placements::of_function(run, &changes, &lineage, memory));
+    show(judgement, &PathsThrough { changes: &changes, whole: &whole })
 }
 
-/// The path that a finding is about: from the entry of P' through its destination, and one that did not have
-/// the location. Empty if the finding is not about a path. Costs a walk through the function, so it is asked
-/// for what a report shows only.
-pub fn path(run: &PassRun<'_>, finding: &Finding) -> Vec<BlockId> {
-    let changes = Changes::new(run);
-    let Some(at) = changes.after(finding.destination).filter(|_| finding.off_path) else {
-        return Vec::new();
-    };
-    let Some(inst) = changes.block_after(at.block).and_then(|block| block.insts.get(at.position as usize))
-    else {
-        return Vec::new();
-    };
-    let lineage = Lineage::new(run, &changes);
-    let mut memory = Memory::default();
-    memory.catch_up(run.before, run.locations);
-    let placements = Placements::of_function(run, &changes, &lineage, &memory);
-    placements.path(at.block, inst.loc, finding.extra.first().copied())
+/// Of a run without findings.
+struct NoPaths;
+
+impl Paths for NoPaths {
+    fn of(&self, _: &Finding) -> Vec<BlockId> {
+        Vec::new()
+    }
+}
+
+struct PathsThrough<'c, 'a, F> {
+    changes: &'c Changes<'a>,
+    whole: &'c LazyCell<Placements<'c, 'a>, F>,
+}
+
+impl<'c, 'a, F: FnOnce() -> Placements<'c, 'a>> Paths for PathsThrough<'c, 'a, F> {
+    fn of(&self, finding: &Finding) -> Vec<BlockId> {
+        let Some(at) = self.changes.after(finding.destination).filter(|_| finding.off_path) else {
+            return Vec::new();
+        };
+        let block = self.changes.block_after(at.block);
+        let inst = block.and_then(|block| block.insts.get(at.position as usize));
+        let extra = finding.extra.first().copied();
+        inst.map_or_else(Vec::new, |inst| self.whole.path(at.block, inst.loc, extra))
+    }
 }
 
 fn finding<'c, 'a>(

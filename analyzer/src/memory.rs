@@ -83,15 +83,17 @@ impl Memory {
 
     fn update(&mut self, differences: &[BlockId], snapshot: &Snapshot, locations: &LocationTable) {
         let mut rewired: Vec<BlockId> = Vec::new();
+        let (mut was, mut is) = (Vec::new(), Vec::new());
         for &id in differences {
             let (old, new) = (self.snapshot.get(id), snapshot.get(id));
-            if let Some(old) = old {
-                for loc in real_locations(old, locations) {
-                    self.blocks_with.remove(&(loc, id));
-                }
+            // The set is large and the two lists are short: only what differs is looked for in it.
+            sorted_locations(old, locations, &mut was);
+            sorted_locations(new, locations, &mut is);
+            for loc in was.iter().filter(|loc| is.binary_search(loc).is_err()) {
+                self.blocks_with.remove(&(*loc, id));
             }
-            if let Some(new) = new {
-                self.blocks_with.extend(real_locations(new, locations).map(|loc| (loc, id)));
+            for loc in is.iter().filter(|loc| was.binary_search(loc).is_err()) {
+                self.blocks_with.insert((*loc, id));
             }
             if self.snapshot.is_rewired(snapshot, id) {
                 rewired.push(id);
@@ -119,6 +121,14 @@ fn real_locations<'a>(block: &'a Block, locations: &'a LocationTable) -> impl It
     let mut last = LocId::NONE;
     let locs = block.insts.iter().map(|inst| inst.loc);
     locs.filter(move |loc| std::mem::replace(&mut last, *loc) != *loc).filter(|loc| is_real(locations, *loc))
+}
+
+/// The same of a block that may not be there, each once, in order.
+fn sorted_locations(block: Option<&Arc<Block>>, locations: &LocationTable, into: &mut Vec<LocId>) {
+    into.clear();
+    into.extend(block.into_iter().flat_map(|block| real_locations(block, locations)));
+    into.sort_unstable();
+    into.dedup();
 }
 
 #[cfg(test)]

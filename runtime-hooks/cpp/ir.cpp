@@ -94,6 +94,25 @@ const void *metaloc_function_context(const void *F) { return &as<Function>(F).ge
 
 MetalocString metaloc_function_name(const void *F) { return string(as<Function>(F).getName()); }
 
+size_t metaloc_function_unnamed(const void *F, const void **Out, size_t Capacity) {
+  size_t N = 0;
+  auto add = [&](const Value &V) {
+    if (V.hasName() || V.getType()->isVoidTy())
+      return;
+    if (N < Capacity)
+      Out[N] = &V;
+    ++N;
+  };
+  for (const Argument &A : as<Function>(F).args())
+    add(A);
+  for (const BasicBlock &BB : as<Function>(F)) {
+    add(BB);
+    for (const Instruction &I : BB)
+      add(I);
+  }
+  return N;
+}
+
 size_t metaloc_function_blocks(const void *F, const void **Out, size_t Capacity) {
   size_t N = 0;
   for (const BasicBlock &BB : as<Function>(F)) {
@@ -170,9 +189,9 @@ const void *metaloc_inst_next(const void *I) {
 
 const void *metaloc_inst_location(const void *I) { return as<Instruction>(I).getDebugLoc().get(); }
 
-size_t metaloc_inst_text(const void *I, char *Out, size_t Capacity) {
+size_t metaloc_named_inst(const void *I, char *Out, size_t Capacity) {
   const auto &Inst = as<Instruction>(I);
-  if (Inst.getType()->isVoidTy())
+  if (!Inst.hasName())
     return 0;
   SmallString<64> Text;
   raw_svector_ostream OS(Text);
@@ -184,16 +203,6 @@ size_t metaloc_inst_print(const void *I, char *Out, size_t Capacity) {
   SmallString<256> Text;
   raw_svector_ostream OS(Text);
   as<Instruction>(I).print(OS);
-  return copy(Text, Out, Capacity);
-}
-
-size_t metaloc_block_text(const void *BB, char *Out, size_t Capacity) {
-  const auto &Block = as<BasicBlock>(BB);
-  if (Block.hasName())
-    return copy(Block.getName(), Out, Capacity);
-  SmallString<64> Text;
-  raw_svector_ostream OS(Text);
-  Block.printAsOperand(OS, /*PrintType=*/false);
   return copy(Text, Out, Capacity);
 }
 

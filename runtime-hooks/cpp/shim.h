@@ -107,6 +107,8 @@ const void *metaloc_function_module(const void *function);
 const void *metaloc_function_context(const void *function);
 MetalocString metaloc_function_name(const void *function);
 size_t metaloc_function_blocks(const void *function, const void **out, size_t capacity);
+// Arguments, blocks and instructions that the printer numbers, in its order.
+size_t metaloc_function_unnamed(const void *function, const void **out, size_t capacity);
 const void *metaloc_function_entry(const void *function); // null for a declaration
 const void *metaloc_block_function(const void *block);
 size_t metaloc_block_insts(const void *block, MetalocInst *out, size_t capacity);
@@ -117,11 +119,10 @@ size_t metaloc_block_successors(const void *block, const void **out, size_t capa
 const void *metaloc_inst_block(const void *inst);
 const void *metaloc_inst_next(const void *inst); // next that is no debug intrinsic; null at the end
 const void *metaloc_inst_location(const void *inst);
-// `%name`, or the slot number of an unnamed value; empty for a value of type void.
-size_t metaloc_inst_text(const void *inst, char *out, size_t capacity);
+// `%name` as the printer writes it; empty for a value without a name.
+size_t metaloc_named_inst(const void *inst, char *out, size_t capacity);
 // The whole instruction as in the IR.
 size_t metaloc_inst_print(const void *inst, char *out, size_t capacity);
-size_t metaloc_block_text(const void *block, char *out, size_t capacity);
 MetalocString metaloc_value_name(const void *value);
 MetalocLocation metaloc_location(const void *location);
 MetalocScope metaloc_scope(const void *scope);

@@ -134,6 +134,7 @@ unsafe extern "C" {
     pub fn metaloc_function_context(function: Ptr) -> Ptr;
     pub fn metaloc_function_name(function: Ptr) -> Str;
     pub fn metaloc_function_blocks(function: Ptr, out: *mut Ptr, capacity: usize) -> usize;
+    pub fn metaloc_function_unnamed(function: Ptr, out: *mut Ptr, capacity: usize) -> usize;
     pub fn metaloc_function_entry(function: Ptr) -> Ptr;
     pub fn metaloc_block_function(block: Ptr) -> Ptr;
     pub fn metaloc_block_insts(block: Ptr, out: *mut RawInst, capacity: usize) -> usize;
@@ -142,9 +143,8 @@ unsafe extern "C" {
     pub fn metaloc_block_successors(block: Ptr, out: *mut Ptr, capacity: usize) -> usize;
     pub fn metaloc_inst_block(inst: Ptr) -> Ptr;
     pub fn metaloc_inst_next(inst: Ptr) -> Ptr;
-    pub fn metaloc_inst_text(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
+    pub fn metaloc_named_inst(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
     pub fn metaloc_inst_print(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
-    pub fn metaloc_block_text(block: Ptr, out: *mut c_char, capacity: usize) -> usize;
     pub fn metaloc_value_name(value: Ptr) -> Str;
     pub fn metaloc_location(location: Ptr) -> RawLocation;
     pub fn metaloc_scope(scope: Ptr) -> RawScope;

@@ -17,6 +17,7 @@ use crate::ffi::{self, Ptr};
 use crate::identity::Identities;
 use crate::kept_runs::{KeptRuns, Shown};
 use crate::mirror::Mirror;
+use crate::slots::Slots;
 use crate::stacks::Stacks;
 use crate::swap::{Captures, Question};
 use crate::symbols::Symbols;
@@ -52,6 +53,10 @@ pub struct Seen<'a> {
     pub stacks: &'a Stacks,
     /// Recompiled passes.
     pub swapped: Option<&'a Captures>,
+    /// What the values of the function are called.
+    pub slots: Slots,
+    /// The paths of the judgement.
+    pub paths: &'a dyn analyzer::Paths,
 }
 
 impl Findings {
@@ -224,10 +229,14 @@ impl Seen<'_> {
             error.confidence = certainty;
             error.witnesses.clear();
         }
-        // A witness has a path, which is not for nothing: one that is no smaller than all that are kept is not
-        // looked at.
+        // A witness has a path, which takes a walk through the function. One that is no smaller than all that
+        // are kept is not looked at, and neither is a function that another run has shown it in: passes make
+        // functions smaller and smaller, so that it would be taken again and again.
         let full = error.witnesses.len() >= WITNESSES_KEPT;
-        if full && error.witnesses.last().is_some_and(|last| last.size <= self.size()) {
+        let (size, function) = (self.size(), self.function());
+        if full && error.witnesses.last().is_some_and(|last| last.size <= size)
+            || error.witnesses.iter().any(|known| known.function == function && known.size != size)
+        {
             return;
         }
         let witness = self.witness(finding, input);
@@ -241,6 +250,11 @@ impl Seen<'_> {
         }
         error.witnesses.insert(at, witness);
         error.witnesses.truncate(WITNESSES_KEPT);
+    }
+
+    fn function(&self) -> String {
+        // SAFETY: a function with a mirror is alive.
+        unsafe { ffi::metaloc_function_name(self.mirror.function).text() }
     }
 
     fn size(&self) -> u64 {
@@ -277,19 +291,18 @@ impl Seen<'_> {
             destination: finding.destination,
             sources: finding.sources.iter().map(|source| source.inst).collect(),
             extra: finding.extra.iter().filter_map(|&loc| self.location(loc)).collect(),
-            path: analyzer::path(self.record, finding),
+            path: self.paths.of(finding),
         }
     }
 
     fn witness(&self, finding: &analyzer::Finding, input: &str) -> Witness {
         Witness {
             input: input.to_owned(),
-            // SAFETY: a function with a mirror is alive.
-            function: unsafe { ffi::metaloc_function_name(self.mirror.function).text() },
+            function: self.function(),
             size: self.size(),
             name: self.name(finding.destination),
             extra: finding.extra.iter().filter_map(|&loc| self.location(loc)).collect(),
-            path: analyzer::path(self.record, finding).iter().map(|&block| self.block_name(block)).collect(),
+            path: self.paths.of(finding).iter().map(|&block| self.block_name(block)).collect(),
         }
     }
 
@@ -307,9 +320,7 @@ impl Seen<'_> {
             return None;
         }
         // SAFETY: not erased, so alive.
-        let text = unsafe { ffi::read_text(|out, size| ffi::metaloc_inst_text(address, out, size)) };
-        // An instruction that is in no function prints as a bad reference.
-        (text.starts_with('%')).then_some(text)
+        unsafe { self.slots.inst(address) }
     }
 
     fn block_name(&self, block: BlockId) -> String {
@@ -318,7 +329,7 @@ impl Seen<'_> {
             return "?".to_owned();
         }
         // SAFETY: a block of the function's current layout.
-        unsafe { ffi::read_text(|out, size| ffi::metaloc_block_text(address, out, size)) }
+        unsafe { self.slots.block(address) }
     }
 }
 

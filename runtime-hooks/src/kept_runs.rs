@@ -12,6 +12,7 @@ use metaloc_report::kept_run::{Graph, GraphBlock, GraphInst, KeptRun, Mark, Spot
 use crate::ffi;
 use crate::identity::Identities;
 use crate::mirror::Mirror;
+use crate::slots::Slots;
 
 /// The runs of one pass on one function.
 pub struct KeptRuns {
@@ -116,11 +117,12 @@ impl Words {
     /// Reads what the blocks and instructions of a snapshot are called, all of which are alive.
     fn read(mirror: &Mirror, snapshot: &Snapshot, identities: &Identities) -> Words {
         let mut words = Words::default();
+        let slots = Slots::of(mirror.function);
         for block in snapshot.blocks() {
             let address = mirror.block_address(block.id);
             if !address.is_null() {
                 // SAFETY: a block of the function's current layout.
-                let name = unsafe { ffi::read_text(|out, size| ffi::metaloc_block_text(address, out, size)) };
+                let name = unsafe { slots.block(address) };
                 words.blocks.insert(block.id, name.trim_start_matches('%').to_owned());
             }
             for inst in &block.insts {
@@ -131,12 +133,12 @@ impl Words {
                 // SAFETY: not erased, so alive.
                 let (text, name) = unsafe {
                     let text = ffi::read_text(|out, size| ffi::metaloc_inst_print(address, out, size));
-                    (text, ffi::read_text(|out, size| ffi::metaloc_inst_text(address, out, size)))
+                    (text, slots.inst(address))
                 };
                 let text = text.split(", !dbg ").next().unwrap_or_default();
                 // A switch is printed over several lines.
                 let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                words.insts.insert(inst.id, (text, name.starts_with('%').then_some(name)));
+                words.insts.insert(inst.id, (text, name));
             }
         }
         words

@@ -29,6 +29,7 @@ mod partition;
 mod pointer_map;
 mod runs;
 mod session;
+mod slots;
 mod stacks;
 mod swap;
 mod symbols;

@@ -68,6 +68,8 @@ impl Run {
 #[derive(Default)]
 pub struct RunStack {
     runs: Vec<Run>,
+    /// Room for the events of the next run: a list grown anew for each would be copied again and again.
+    spare: Vec<Event>,
     /// The last insertion, whose place in the block is not known yet.
     pub inserting: Option<Inserting>,
 }
@@ -89,6 +91,19 @@ impl RunStack {
     /// A pass begins.
     pub fn push(&mut self, run: Run) {
         self.runs.push(run);
+    }
+
+    /// An empty list for the events of a run.
+    pub fn events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.spare)
+    }
+
+    /// Takes back the list of a run that has ended.
+    pub fn reuse(&mut self, mut events: Vec<Event>) {
+        events.clear();
+        if events.capacity() > self.spare.capacity() {
+            self.spare = events;
+        }
     }
 
     /// The innermost pass ends.

@@ -22,6 +22,7 @@ use crate::mirror::{FunctionKey, Mirrors, Unseen};
 use crate::output::{self, Output, Target};
 use crate::partition::Parts;
 use crate::runs::{Inserting, Run, RunStack, Scope, is_manager};
+use crate::slots::Slots;
 use crate::stacks::Stacks;
 use crate::swap::{About, Captures};
 
@@ -110,13 +111,14 @@ impl Session {
         // at a distance of the callback's own few frames. Going a little too far is harmless: sites are
         // looked for from the inside.
         let stack_limit = frame as usize + 1024;
+        let events = if manager { Vec::new() } else { runs.events() };
         runs.push(Run {
             pass,
             manager,
             serial,
             stack_limit,
             scope,
-            events: Vec::new(),
+            events,
             touched: Vec::new(),
             names: HashMap::new(),
         });
@@ -146,6 +148,7 @@ impl Session {
         if self.audit {
             self.audit(&run);
         }
+        runs.reuse(run.events);
         if let Some(outer) = runs.current() {
             self.remember(&outer.pass, &outer.scope);
         }
@@ -203,22 +206,25 @@ impl Session {
                 self.remembered = Some(*function);
                 self.memory = Memory::default();
             }
-            let judgement = metaloc_analyzer::judge(&record, &mut self.memory);
-            if self.audit {
-                let whole = metaloc_analyzer::judge_whole(&record);
-                if judgement != whole {
-                    eprintln!("metaloc: audit: {} judged {judgement:?}, whole {whole:?}", run.pass);
+            metaloc_analyzer::judge_and(&record, &mut self.memory, |judgement, paths| {
+                if self.audit {
+                    let whole = metaloc_analyzer::judge_whole(&record);
+                    if judgement != whole {
+                        eprintln!("metaloc: audit: {} judged {judgement:?}, whole {whole:?}", run.pass);
+                    }
                 }
-            }
-            let seen = Seen {
-                record: &record,
-                mirror,
-                names: &run.names,
-                identities: &self.identities,
-                stacks: &self.stacks,
-                swapped: self.swapped.as_ref(),
-            };
-            self.findings.add(&seen, judgement);
+                let seen = Seen {
+                    record: &record,
+                    mirror,
+                    names: &run.names,
+                    identities: &self.identities,
+                    stacks: &self.stacks,
+                    swapped: self.swapped.as_ref(),
+                    slots: Slots::of(mirror.function),
+                    paths,
+                };
+                self.findings.add(&seen, judgement);
+            });
         }
         run.events.clear();
         run.names.clear();

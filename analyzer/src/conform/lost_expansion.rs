@@ -20,6 +20,7 @@
 use metaloc_record::{Inst, InstFlags};
 
 use super::Case;
+use crate::changes::At;
 use crate::finding::{Confidence, Finding, Link, Source};
 
 /// How far to look for a neighbour: expansions are short, and a block may be long.
@@ -40,16 +41,17 @@ fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
     let insts = &case.changes.block_after(case.block)?.insts;
     let at = case.destination.at.position as usize;
     // Position in P and whether the instruction itself was there.
-    let place = |inst: &Inst| {
-        let own = case.changes.before(inst.id);
+    let place = |position: usize| {
+        let inst = &insts[position];
+        let own = case.changes.origin(inst.id, At { block: case.block, position: position as u32 });
         let stands_for = || case.lineage.replaced.get(&inst.id).and_then(|old| case.changes.before(*old));
         let place = own.or_else(stands_for).filter(|place| place.block == was)?;
         Some((place.position as usize, own.is_some()))
     };
-    let previous = insts[..at].iter().rev().take(MAX_STEPS).find_map(place).map(|p| p.0);
+    let previous = (0..at).rev().take(MAX_STEPS).find_map(place).map(|p| p.0);
     let from = previous.map_or(0, |p| p + 1);
     // What replaced something further up tells nothing about the place here.
-    let next = insts[at + 1..].iter().take(MAX_STEPS).find_map(|i| place(i).filter(|p| p.0 >= from))?;
+    let next = (at + 1..insts.len()).take(MAX_STEPS).find_map(|i| place(i).filter(|p| p.0 >= from))?;
     if !next.1 && !case.is_real(old[next.0].loc) {
         return None;
     }

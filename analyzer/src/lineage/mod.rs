@@ -124,14 +124,11 @@ impl<'a> Lineage<'a> {
             replaced_by: reader.replaced_by(),
             ..Lineage::default()
         };
-        for block in changes.changed().iter().filter_map(|id| changes.block_after(*id)) {
-            for (position, inst) in block.insts.iter().enumerate() {
-                let at = At { block: block.id, position: position as u32 };
-                match reader.destination(inst, at) {
-                    Ok(Some(destination)) => lineage.destinations.push(destination),
-                    Ok(None) => {}
-                    Err(Foreign) => lineage.foreign += 1,
-                }
+        for (inst, at) in changes.differing() {
+            match reader.destination(inst, at) {
+                Ok(Some(destination)) => lineage.destinations.push(destination),
+                Ok(None) => {}
+                Err(Foreign) => lineage.foreign += 1,
             }
         }
         for destination in &lineage.destinations {
