@@ -208,7 +208,7 @@ pub struct Site {
     pub line: Option<u32>,
     /// Column in it.
     pub column: Option<u32>,
-    /// Nearest exported symbol and offset of the return address, always known.
+    /// Exported symbol, or else library, and offset of the return address; always known.
     pub symbol: String,
 }
 

@@ -1,8 +1,8 @@
 //! Names for return addresses, from the dynamic symbol tables in memory.
 //!
-//! A distribution's LLVM is stripped, so functions local to a file have no name. What is said of such an
-//! address is the nearest exported symbol below it and the distance, which names the place exactly for
-//! this very library without pretending to know the function.
+//! A distribution's LLVM is stripped, so functions local to a file have no name. Such an address is given as
+//! an offset into its library, as `addr2line` and `objdump` take it: the nearest exported symbol below it would
+//! be the name of another function.
 
 use std::ffi::{CStr, c_int, c_void};
 
@@ -16,6 +16,8 @@ pub struct Symbols {
 }
 
 struct Module {
+    /// What is added to the addresses in the file.
+    bias: usize,
     text: std::ops::Range<usize>,
     name: String,
     /// (address, size, name), sorted by address.
@@ -43,38 +45,36 @@ impl Symbols {
         if let Some(&known) = self.ir_library.get(&pc) {
             return known;
         }
-        let known = self.covering(pc).is_some_and(is_ir_name);
+        let known =
+            self.module(pc).and_then(|module| module.covering(pc)).is_some_and(|(_, name)| is_ir_name(name));
         self.ir_library.insert(pc, known);
         known
     }
 
-    /// `symbol+0x1f`, the symbol as in the table, or `library+0x1234` if none lies below.
+    /// `symbol+0x1f`, the symbol as in the table, or `library+0x1234` if the address is in none.
     pub fn text(&self, pc: usize) -> String {
         let Some(module) = self.module(pc) else {
             return format!("{pc:#x}");
         };
-        match module.nearest(pc) {
-            Some((address, _, name)) => format!("{}+{:#x}", name.to_string_lossy(), pc - address),
-            None => format!("{}+{:#x}", module.name, pc - module.text.start),
+        match module.covering(pc) {
+            Some((address, name)) => format!("{}+{:#x}", name.to_string_lossy(), pc - address),
+            None => format!("{}+{:#x}", module.name, pc - module.bias),
         }
     }
 
     fn module(&self, pc: usize) -> Option<&Module> {
         self.modules.iter().find(|m| m.text.contains(&pc))
     }
-
-    fn covering(&self, pc: usize) -> Option<&'static CStr> {
-        // A return address is one past the call, which may be the last instruction of the function.
-        let pc = pc.wrapping_sub(1);
-        let (address, size, name) = self.module(pc)?.nearest(pc)?;
-        (pc < address + size).then_some(name)
-    }
 }
 
 impl Module {
-    fn nearest(&self, pc: usize) -> Option<(usize, usize, &'static CStr)> {
-        let after = self.symbols.partition_point(|(address, _, _)| *address <= pc);
-        self.symbols.get(after.checked_sub(1)?).copied()
+    /// The function that a return address is in, and where it begins.
+    fn covering(&self, pc: usize) -> Option<(usize, &'static CStr)> {
+        // A return address is one past the call, which may be the last instruction of the function.
+        let call = pc.checked_sub(1)?;
+        let after = self.symbols.partition_point(|(address, _, _)| *address <= call);
+        let (address, size, name) = *self.symbols.get(after.checked_sub(1)?)?;
+        (call < address + size).then_some((address, name))
     }
 }
 
@@ -186,7 +186,7 @@ extern "C" fn add_module(info: *mut libc::dl_phdr_info, _size: usize, out: *mut 
     symbols.sort_unstable_by_key(|(address, size, name)| {
         (*address, *size, std::cmp::Reverse(name.to_bytes().len()))
     });
-    modules.push(Module { text: start..start + text.p_memsz as usize, name, symbols });
+    modules.push(Module { bias, text: start..start + text.p_memsz as usize, name, symbols });
     0
 }
 
@@ -313,5 +313,22 @@ mod tests {
         assert!(symbols.module(address).is_some());
         let qsort = libc::qsort as *const () as usize;
         assert!(symbols.text(qsort + 4).ends_with("+0x4"), "{}", symbols.text(qsort + 4));
+    }
+
+    #[test]
+    fn what_no_symbol_covers_is_an_offset_into_the_library() {
+        let module = Module {
+            bias: 0x1000,
+            text: 0x1000..0x9000,
+            name: "lib.so".into(),
+            symbols: vec![(0x2000, 0x10, c"f")],
+        };
+        let symbols = Symbols { modules: vec![module], ir_library: PointerMap::default(), own: 0..0 };
+        assert_eq!(symbols.text(0x2004), "f+0x4");
+        // A call that does not return may be the last instruction: its return address is past the function.
+        assert_eq!(symbols.text(0x2010), "f+0x10");
+        assert_eq!(symbols.text(0x2011), "lib.so+0x1011");
+        assert_eq!(symbols.text(0x1800), "lib.so+0x800");
+        assert_eq!(symbols.text(0x9000), "0x9000");
     }
 }
