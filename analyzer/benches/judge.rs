@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use metaloc_analyzer::{Memory, judge};
 use metaloc_record::{
-    Block, BlockId, Event, EventKind, Homes, Inst, InstFlags, InstId, LocId, Location, LocationTable, Opcode,
-    PassRun, Scope, Snapshot, StackId,
+    Block, BlockId, Event, EventKind, Inst, InstFlags, InstId, LocId, Location, LocationTable, Lookup,
+    Opcode, PassRun, Scope, Snapshot, StackId,
 };
 
 /// Blocks of one unit: head, two sides, latch.
@@ -183,15 +183,23 @@ impl Run {
             after: &self.after,
             events: &self.events,
             locations: &self.locations,
-            homes: self,
+            lookup: self,
         }
     }
 }
 
-impl Homes for Run {
+impl Lookup for Run {
     /// Ids are given in order, six to a block.
     fn home(&self, inst: InstId) -> Option<BlockId> {
         Some(BlockId((inst.0 - 1) / 6)).filter(|block| self.after.has(*block))
+    }
+
+    fn operands(&self, _: InstId) -> Vec<InstId> {
+        Vec::new()
+    }
+
+    fn is_marker(&self, _: InstId) -> bool {
+        false
     }
 }
 

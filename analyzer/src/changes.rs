@@ -246,7 +246,7 @@ impl<'a> Changes<'a> {
             for inst in event.kind.insts().into_iter().flatten() {
                 if !self.before_at.contains(inst)
                     && !made.contains(inst)
-                    && let Some(home) = run.homes.home(inst)
+                    && let Some(home) = run.lookup.home(inst)
                 {
                     wanted.push((home, inst));
                 }
@@ -373,9 +373,17 @@ mod tests {
     #[derive(Debug)]
     struct In<'a>(&'a Snapshot);
 
-    impl metaloc_record::Homes for In<'_> {
+    impl metaloc_record::Lookup for In<'_> {
         fn home(&self, inst: InstId) -> Option<BlockId> {
             everywhere(self.0).get(&inst).map(|(at, _)| at.block)
+        }
+
+        fn operands(&self, _: InstId) -> Vec<InstId> {
+            Vec::new()
+        }
+
+        fn is_marker(&self, _: InstId) -> bool {
+            false
         }
     }
 
@@ -404,7 +412,7 @@ mod tests {
                 after: &after,
                 events: &events,
                 locations: &metaloc_record::LocationTable::default(),
-                homes: &In(&after),
+                lookup: &In(&after),
             };
             let changes = Changes::new(&run);
             let differing: FxHashSet<InstId> = changes.differing().map(|(inst, _)| inst.id).collect();

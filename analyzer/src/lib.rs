@@ -150,7 +150,7 @@ impl<'c, 'a, F: FnOnce() -> Placements<'c, 'a>> Paths for PathsThrough<'c, 'a, F
 }
 
 fn finding<'c, 'a>(
-    run: &PassRun<'a>,
+    run: &'c PassRun<'a>,
     changes: &'c Changes<'a>,
     lineage: &'c Lineage<'a>,
     placements: &'c Placements<'c, 'a>,
@@ -163,11 +163,13 @@ fn finding<'c, 'a>(
     let sources_conform = matches!(placement, Placement::OffPath(_))
         && destination.sources.len() > 1
         && placements.conform(block, &source_blocks(changes, destination), scratch);
-    let locations = run.locations;
-    let case =
-        Case { destination, block, placement, sources_conform, changes, placements, lineage, locations };
+    let case = Case { destination, block, placement, sources_conform, changes, placements, lineage, run };
     let mut finding = conform::check(&case)?;
-    // Asked last, since most destinations give no finding: code that is never reached misleads nobody.
+    // Asked last, since most destinations give no finding: code that is never reached misleads nobody, and what
+    // no code comes from does not either.
+    if run.lookup.is_marker(finding.destination) {
+        return None;
+    }
     if !placements.is_reachable(block) {
         match finding.kind {
             Kind::Incorrect => return None,

@@ -137,7 +137,7 @@ mod tests {
     use crate::edits::{Edit, edit_strategy, end, long_edges, snapshot};
     use crate::{judge, judge_whole};
     use metaloc_record::{
-        Event, EventKind, Homes, Inst, InstFlags, InstId, Location, Opcode, PassRun, Scope, StackId,
+        Event, EventKind, Inst, InstFlags, InstId, Location, Lookup, Opcode, PassRun, Scope, StackId,
     };
     use proptest::prelude::*;
 
@@ -151,9 +151,17 @@ mod tests {
     #[derive(Debug)]
     struct In<'a>(&'a Snapshot);
 
-    impl Homes for In<'_> {
+    impl Lookup for In<'_> {
         fn home(&self, inst: InstId) -> Option<BlockId> {
             self.0.blocks().find(|block| block.insts.iter().any(|i| i.id == inst)).map(|block| block.id)
+        }
+
+        fn operands(&self, _: InstId) -> Vec<InstId> {
+            Vec::new()
+        }
+
+        fn is_marker(&self, _: InstId) -> bool {
+            false
         }
     }
 
@@ -205,7 +213,7 @@ mod tests {
                 after: &after,
                 events: &events,
                 locations: &locations,
-                homes: &In(&after),
+                lookup: &In(&after),
             };
             let judgement = judge(&run, &mut memory);
             let whole = judge_whole(&run);

@@ -5,6 +5,8 @@
 //! b0 -> b1 b2: %1 add @1, %2 br @2        block -> successors: instructions; the last one ends the block
 //! b1 -> b2: %3 call! @3, %4 br @4         `!` makes a call one to a real function
 //! b2: %5 phi, %6 ret @0                   no @ is no location, @0 is line 0; @5:2 is line 5, column 2
+//! b3: %7 add, %8 sub(%7+%1) @1, %9 ret    uses, where they matter
+//! b4: %10 icmp? @1, %11 ret               `?` makes it a marker, which no code comes from
 //! after
 //! ...
 //! events
@@ -16,12 +18,12 @@
 //! set %7 @3 / merge %7 @3 @4 / drop %7 / hoist %7
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use metaloc_record::{
-    Block, BlockId, Event, EventKind, Homes, Inst, InstFlags, InstId, LocId, Location, LocationTable, Opcode,
-    PassRun, Scope, ScopeId, Snapshot, StackId,
+    Block, BlockId, Event, EventKind, Inst, InstFlags, InstId, LocId, Location, LocationTable, Lookup,
+    Opcode, PassRun, Scope, ScopeId, Snapshot, StackId,
 };
 
 use crate::finding::Finding;
@@ -35,6 +37,8 @@ pub(crate) struct Scene {
     events: Vec<Event>,
     locations: LocationTable,
     scope: ScopeId,
+    operands: HashMap<InstId, Vec<InstId>>,
+    markers: HashSet<InstId>,
 }
 
 impl Scene {
@@ -48,6 +52,8 @@ impl Scene {
             events: vec![],
             locations,
             scope,
+            operands: HashMap::new(),
+            markers: HashSet::new(),
         };
         let mut part = "";
         for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
@@ -83,7 +89,7 @@ impl Scene {
             after: &self.after,
             events: &self.events,
             locations: &self.locations,
-            homes: self,
+            lookup: self,
         }
     }
 
@@ -115,8 +121,21 @@ impl Scene {
     fn inst(&mut self, text: &str) -> Inst {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [id, opcode, rest @ ..] = words.as_slice() else { panic!("`{text}` is no instruction") };
+        let (opcode, uses) = match opcode.strip_suffix(')').and_then(|opcode| opcode.split_once('(')) {
+            // In a scene that changes an operand, those of P' are read last.
+            Some((opcode, uses)) => (opcode, uses.split_terminator('+').map(inst_id).collect()),
+            None => (*opcode, Vec::new()),
+        };
+        self.operands.insert(inst_id(id), uses);
+        let opcode = match opcode.strip_suffix('?') {
+            Some(opcode) => {
+                self.markers.insert(inst_id(id));
+                opcode
+            }
+            None => opcode,
+        };
         let loc = rest.first().map_or(LocId::NONE, |at| self.loc(at.trim_start_matches('@')));
-        let (name, real_call) = opcode.strip_suffix('!').map_or((*opcode, false), |name| (name, true));
+        let (name, real_call) = opcode.strip_suffix('!').map_or((opcode, false), |name| (name, true));
         let flags = match name {
             "phi" => InstFlags::PHI,
             "call" if real_call => InstFlags::CALL,
@@ -159,9 +178,17 @@ impl Scene {
     }
 }
 
-impl Homes for Scene {
+impl Lookup for Scene {
     fn home(&self, inst: InstId) -> Option<BlockId> {
         self.after.blocks().find(|block| block.insts.iter().any(|i| i.id == inst)).map(|block| block.id)
+    }
+
+    fn operands(&self, inst: InstId) -> Vec<InstId> {
+        self.operands.get(&inst).cloned().unwrap_or_default()
+    }
+
+    fn is_marker(&self, inst: InstId) -> bool {
+        self.markers.contains(&inst)
     }
 }
 

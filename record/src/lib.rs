@@ -37,12 +37,20 @@ pub struct PassRun<'a> {
     pub events: &'a [Event],
     /// Meaning of the location ids in all of the above.
     pub locations: &'a LocationTable,
-    /// Where instructions are in `after`.
-    pub homes: &'a dyn Homes,
+    /// More about single instructions of `after`.
+    pub lookup: &'a dyn Lookup,
 }
 
-/// Finds instructions without a search through the function: the recorder knows where it has read them.
-pub trait Homes: std::fmt::Debug {
-    /// The block of `after` that the instruction is in; `None` if it is not in the function.
+/// What is asked about few instructions, and would be too much to record for all.
+pub trait Lookup: std::fmt::Debug {
+    /// The block of `after` that the instruction is in, without a search through the function; `None` if it is
+    /// not in the function.
     fn home(&self, inst: InstId) -> Option<BlockId>;
+
+    /// The instructions whose values an instruction of `after` uses.
+    fn operands(&self, inst: InstId) -> Vec<InstId>;
+
+    /// True if an instruction of `after` is there for other passes, and no machine code comes from it: it stores to
+    /// null or poison, which marks code that is never reached, or nothing but assumptions use its value.
+    fn is_marker(&self, inst: InstId) -> bool;
 }

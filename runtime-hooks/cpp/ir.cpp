@@ -180,6 +180,27 @@ size_t metaloc_changed_edges(const MetalocEdges *Edges, size_t Count, uint32_t *
 
 const void *metaloc_inst_block(const void *I) { return as<Instruction>(I).getParent(); }
 
+size_t metaloc_inst_operands(const void *I, const void **Out, size_t Capacity) {
+  size_t N = 0;
+  for (const Use &U : as<Instruction>(I).operands())
+    if (isa<Instruction>(U)) {
+      if (N < Capacity)
+        Out[N] = U.get();
+      ++N;
+    }
+  return N;
+}
+
+bool metaloc_inst_is_marker(const void *P) {
+  const auto &I = as<Instruction>(P);
+  if (const auto *S = dyn_cast<StoreInst>(&I))
+    return isa<ConstantPointerNull>(S->getPointerOperand()) || isa<UndefValue>(S->getPointerOperand());
+  return !I.use_empty() && !I.mayHaveSideEffects() && all_of(I.users(), [](const User *U) {
+    const auto *II = dyn_cast<IntrinsicInst>(U);
+    return II && II->getIntrinsicID() == Intrinsic::assume;
+  });
+}
+
 const void *metaloc_inst_next(const void *I) {
   const Instruction *Next = as<Instruction>(I).getNextNode();
   while (Next && isa<DbgInfoIntrinsic>(Next))

@@ -143,6 +143,8 @@ unsafe extern "C" {
     pub fn metaloc_block_successors(block: Ptr, out: *mut Ptr, capacity: usize) -> usize;
     pub fn metaloc_inst_block(inst: Ptr) -> Ptr;
     pub fn metaloc_inst_next(inst: Ptr) -> Ptr;
+    pub fn metaloc_inst_operands(inst: Ptr, out: *mut Ptr, capacity: usize) -> usize;
+    pub fn metaloc_inst_is_marker(inst: Ptr) -> bool;
     pub fn metaloc_named_inst(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
     pub fn metaloc_inst_print(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
     pub fn metaloc_value_name(value: Ptr) -> Str;

@@ -263,7 +263,7 @@ impl Seen<'_> {
 
     fn destination(&self, finding: &analyzer::Finding) -> Destination {
         let id = finding.destination;
-        let block = self.record.homes.home(id).and_then(|block| self.record.after.get(block));
+        let block = self.record.lookup.home(id).and_then(|block| self.record.after.get(block));
         let inst = block.and_then(|block| block.insts.iter().find(|inst| inst.id == id));
         let location = inst.map_or(LocId::NONE, |inst| inst.loc);
         Destination {

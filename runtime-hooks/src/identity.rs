@@ -1,7 +1,7 @@
 //! Which instruction is which: LLVM frees instructions and hands out their addresses again at once, so an
 //! address means an id only from the moment it is first seen until its destructor runs.
 
-use metaloc_record::{BlockId, Homes, InstId, Opcode};
+use metaloc_record::{BlockId, InstId, Lookup, Opcode};
 
 use crate::ffi::{self, Ptr};
 use crate::mirror::FunctionKey;
@@ -90,24 +90,43 @@ impl Identities {
     }
 }
 
-/// Where the instructions of one function were when it was last read.
+/// The instructions of one function, as it was when it was last read.
 #[derive(Clone, Copy)]
-pub struct HomesIn<'a> {
+pub struct LookupIn<'a> {
     /// All instructions.
     pub identities: &'a Identities,
     /// The function.
     pub function: FunctionKey,
 }
 
-impl Homes for HomesIn<'_> {
+impl Lookup for LookupIn<'_> {
     fn home(&self, inst: InstId) -> Option<BlockId> {
         let known = self.identities.known(inst);
         (known.function == Some(self.function) && !known.address.is_null()).then_some(known.block)
     }
+
+    fn operands(&self, inst: InstId) -> Vec<InstId> {
+        let address = self.identities.known(inst).address;
+        if address.is_null() {
+            return Vec::new();
+        }
+        let mut operands = Vec::new();
+        // SAFETY: not destroyed, so alive; the shim writes at most `capacity` pointers.
+        unsafe {
+            ffi::read_all(&mut operands, |out, capacity| ffi::metaloc_inst_operands(address, out, capacity));
+        }
+        operands.into_iter().filter_map(|operand| self.identities.get(operand)).collect()
+    }
+
+    fn is_marker(&self, inst: InstId) -> bool {
+        let address = self.identities.known(inst).address;
+        // SAFETY: not destroyed, so alive.
+        !address.is_null() && unsafe { ffi::metaloc_inst_is_marker(address) }
+    }
 }
 
-impl std::fmt::Debug for HomesIn<'_> {
+impl std::fmt::Debug for LookupIn<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HomesIn").field("function", &self.function).finish_non_exhaustive()
+        f.debug_struct("LookupIn").field("function", &self.function).finish_non_exhaustive()
     }
 }

@@ -15,7 +15,7 @@ use metaloc_report::pass_names;
 use crate::crash;
 use crate::ffi::{self, Ptr, Unit};
 use crate::findings::{Findings, Seen};
-use crate::identity::{HomesIn, Identities};
+use crate::identity::{Identities, LookupIn};
 use crate::landing;
 use crate::locations::Locations;
 use crate::mirror::{FunctionKey, Mirrors, Unseen};
@@ -200,7 +200,7 @@ impl Session {
                 after: &mirror.snapshot,
                 events,
                 locations: self.locations.table(),
-                homes: &HomesIn { identities: &self.identities, function: *function },
+                lookup: &LookupIn { identities: &self.identities, function: *function },
             };
             if self.remembered != Some(*function) {
                 self.remembered = Some(*function);

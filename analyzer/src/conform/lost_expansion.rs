@@ -11,13 +11,14 @@
 //!   expansion of one of them, and whichever it is, a location is lost. Likely; the first is named.
 //! - nothing, and what follows replaced an instruction: part of the expansion of that one. Likely. If that
 //!   one had no location, nothing is said in either case.
-//! - nothing, and what follows is older than the run, in the middle of the block: the destination prepares
-//!   something for it (a frozen or cast operand), and IRBuilder would have given it that location. Likely.
+//! - nothing, and what follows is older than the run, in the middle of the block, and uses the destination, or
+//!   what was made from it: an operand is prepared (frozen, cast), and IRBuilder would have given it that
+//!   location. Likely. If it does not use it, the place is no link but chance: a note.
 //! - the start of a block, or its terminator: that is where code goes that belongs nowhere. A note at the
-//!   start, nothing at the end. A `freeze` at the start is likely all the same: it does nothing but to
-//!   prepare an operand.
+//!   start, nothing at the end. A `freeze` at the start is likely all the same if what follows uses it: it does
+//!   nothing but to prepare an operand.
 
-use metaloc_record::{Inst, InstFlags};
+use metaloc_record::{Inst, InstFlags, InstId};
 
 use super::Case;
 use crate::changes::At;
@@ -69,7 +70,27 @@ fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
         return None;
     }
     let starts = old[..next.0].iter().all(|i| phi(&i)) && !case.is_opcode(case.inst(), "freeze");
-    Some((following, if starts { Confidence::Note } else { Confidence::Likely }))
+    let certainty = if !starts && is_for(case, following.id) { Confidence::Likely } else { Confidence::Note };
+    Some((following, certainty))
+}
+
+/// True if an instruction uses the destination, or something that the run has made from it.
+fn is_for(case: &Case<'_, '_>, user: InstId) -> bool {
+    let mut open = vec![user];
+    let mut seen = open.clone();
+    while let Some(inst) = open.pop() {
+        for operand in case.run.lookup.operands(inst) {
+            if operand == case.inst().id {
+                return true;
+            }
+            let made = case.changes.was(operand).is_none() && case.changes.after(operand).is_some();
+            if made && seen.len() < MAX_STEPS && !seen.contains(&operand) {
+                seen.push(operand);
+                open.push(operand);
+            }
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -125,13 +146,52 @@ mod tests {
                  create %4"
             ))
         };
-        let start = judge("%4 trunc, %1 add @1, %2 udiv @2, %3 ret @3");
+        let start = judge("%4 trunc, %1 add(%4) @1, %2 udiv @2, %3 ret @3");
         assert_eq!(start, ["lost_expansion note lost preserve %4 <- %1"]);
-        let operand = judge("%4 freeze, %1 add @1, %2 udiv @2, %3 ret @3");
+        let operand = judge("%4 freeze, %1 add(%4) @1, %2 udiv @2, %3 ret @3");
         assert_eq!(operand, ["lost_expansion likely lost preserve %4 <- %1"]);
-        let middle = judge("%1 add @1, %4 freeze, %2 udiv @2, %3 ret @3");
+        let middle = judge("%1 add @1, %4 freeze, %2 udiv(%1+%4) @2, %3 ret @3");
         assert_eq!(middle, ["lost_expansion likely lost preserve %4 <- %2"]);
-        assert_eq!(judge("%1 add @1, %2 udiv @2, %4 freeze, %3 ret @3"), [""; 0]);
+        assert_eq!(judge("%1 add @1, %2 udiv @2, %4 freeze, %3 ret(%4) @3"), [""; 0]);
+    }
+
+    /// LoopIdiomRecognize freezes a bit position for later, in front of an instruction that has no need of it.
+    #[test]
+    fn in_front_of_what_does_not_use_it() {
+        let judge = |user: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0: %1 add @1, %2 shl @2, %3 ret @3
+                 after
+                 b0: %1 add @1, %4 freeze, %5 zext(%4) @2, %2 shl{user} @2, %3 ret @3
+                 events
+                 create %4
+                 create %5
+                 set %5 @2"
+            ))
+        };
+        assert_eq!(judge(""), ["lost_expansion note lost preserve %4 <- %2"]);
+        assert_eq!(judge("(%1)"), ["lost_expansion note lost preserve %4 <- %2"]);
+        assert_eq!(judge("(%5)"), ["lost_expansion likely lost preserve %4 <- %2"]);
+    }
+
+    /// NewGVN marks a block that is never reached by a store to null; mem2reg keeps `!nonnull` as an assumption.
+    #[test]
+    fn a_marker_is_never_seen() {
+        let judge = |opcode: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0: %1 add @1, %2 load @2, %3 ret @3
+                 after
+                 b0: %4 {opcode}, %3 ret @3
+                 events
+                 create %4
+                 erase %1
+                 erase %2"
+            ))
+        };
+        assert_eq!(judge("store"), ["lost_expansion likely lost preserve %4 <- %1"]);
+        assert_eq!(judge("store?"), [""; 0]);
     }
 
     /// InstCombine: (x | c) & d with no location on the `and`, which is what is replaced.

@@ -12,9 +12,9 @@
 //! - [`lost_expansion`]: no location on what was put next to something (ours).
 //!
 //! What is accepted everywhere: no location or line 0 where a drop or a merge is due; any location that
-//! every path through the destination had before the run; whatever has no code ([`has_no_code`]).
+//! every path through the destination had before the run; whatever has no code ([`has_no_code`], [`metaloc_record::Lookup::is_marker`]).
 
-use metaloc_record::{BlockId, Inst, InstFlags, InstId, LocId, LocationTable, Opcode};
+use metaloc_record::{BlockId, Inst, InstFlags, InstId, LocId, Opcode, PassRun};
 
 use crate::changes::Changes;
 use crate::finding::{Actual, Confidence, Finding, Kind, Link, Operation, Source};
@@ -47,13 +47,13 @@ pub struct Case<'c, 'a> {
     pub placements: &'c Placements<'c, 'a>,
     /// Everything else that the run made.
     pub lineage: &'c Lineage<'a>,
-    /// Meaning of locations.
-    pub locations: &'a LocationTable,
+    /// The run as it was recorded.
+    pub run: &'c PassRun<'a>,
 }
 
 /// The first finding that a rule has about a destination.
 pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
-    if is_real(case.locations, case.inst().loc) {
+    if is_real(case.run.locations, case.inst().loc) {
         unmerged::check(case)
             .or_else(|| off_path::check(case))
             .or_else(|| out_of_loop::check(case))
@@ -94,7 +94,7 @@ impl<'a> Case<'_, 'a> {
     }
 
     fn is_real(&self, loc: LocId) -> bool {
-        is_real(self.locations, loc)
+        is_real(self.run.locations, loc)
     }
 
     /// Sources by a kind of link.
