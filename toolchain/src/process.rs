@@ -256,7 +256,8 @@ impl Task {
             .spawn()
             .map_err(|reason| Error::Start { program: self.program.clone(), reason })?;
         let group = -(child.id() as i32);
-        Ok(Running { registration: Some(Registration::new(group, self.on_interrupt)), child, ended: None })
+        let registration = Some(Registration::new(group, self.on_interrupt));
+        Ok(Running { registration, child, ended: None, charge: None })
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place where processes are started")]
@@ -338,9 +339,16 @@ pub struct Running {
     registration: Option<Registration>,
     child: Child,
     ended: Option<Exit>,
+    charge: Option<i32>,
 }
 
 impl Running {
+    /// A process outside of the group that the child started and waits for, and that is to be killed with it;
+    /// none any more. The caller says so before the child may have waited for its end: the id is free then.
+    pub fn charge(&mut self, process: Option<i32>) {
+        self.charge = process.filter(|process| *process > 1);
+    }
+
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<Exit> {
         if self.ended.is_none() && has_ended(self.child.id() as i32) {
@@ -351,6 +359,9 @@ impl Running {
 
     /// Ends it and all of its group.
     pub fn kill(&mut self) -> Exit {
+        if let Some(process) = self.charge.take() {
+            interrupt::send(process, libc::SIGKILL);
+        }
         if let Some(exit) = self.ended {
             return exit;
         }
@@ -572,7 +583,8 @@ mod tests {
         assert_eq!(long.ended(), None);
         drop(long);
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", grandchild().unwrap()));
-        while state().is_ok_and(|state| !state.contains(") Z ")) && begun.elapsed() < Duration::from_secs(20) {
+        while state().is_ok_and(|state| !state.contains(") Z ")) && begun.elapsed() < Duration::from_secs(20)
+        {
             thread::sleep(Duration::from_millis(5));
         }
         assert!(state().map_or(true, |state| state.contains(") Z ")), "the grandchild is still there");
