@@ -245,6 +245,21 @@ impl Task {
         outcome.map_err(|reason| Error::Wait { program: self.program.clone(), reason })
     }
 
+    /// Starts the child and returns at once: for one that is talked to while it runs, over a socket of its own.
+    /// What it prints must go to files or nowhere, for nobody drains its pipes.
+    pub fn start(&self) -> Result<Running> {
+        interrupt::check()?;
+        debug_assert!(!matches!(self.stdout, Sink::Capture) && !matches!(self.stderr, Sink::Capture));
+        debug_assert!(matches!(self.stdin, Stdin::Null | Stdin::File(_)));
+        let child = self
+            .command(true)?
+            .spawn()
+            .map_err(|reason| Error::Start { program: self.program.clone(), reason })?;
+        let group = -(child.id() as i32);
+        let registration = Some(Registration::new(group, self.on_interrupt));
+        Ok(Running { registration, child, ended: None, charge: None })
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the one place where processes are started")]
     fn command(&self, own_group: bool) -> Result<Command> {
         let mut command = Command::new(&self.program);
@@ -314,6 +329,73 @@ impl Task {
             exit = Exit::Timeout(limit);
         }
         Ok(Outcome { exit, stdout, stderr, usage })
+    }
+}
+
+/// A child that runs beside us, in a process group of its own. It is killed, with all of its group, when this is
+/// dropped.
+pub struct Running {
+    /// Given up before the child is reaped: see [`interrupt`].
+    registration: Option<Registration>,
+    child: Child,
+    ended: Option<Exit>,
+    charge: Option<i32>,
+}
+
+impl Running {
+    /// A process outside of the group that the child started and waits for, and that is to be killed with it;
+    /// none any more. The caller says so before the child may have waited for its end: the id is free then.
+    pub fn charge(&mut self, process: Option<i32>) {
+        self.charge = process.filter(|process| *process > 1);
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<Exit> {
+        if self.ended.is_none() && has_ended(self.child.id() as i32) {
+            self.reap();
+        }
+        self.ended
+    }
+
+    /// Ends it and all of its group.
+    pub fn kill(&mut self) -> Exit {
+        if let Some(process) = self.charge.take() {
+            interrupt::send(process, libc::SIGKILL);
+        }
+        if let Some(exit) = self.ended {
+            return exit;
+        }
+        interrupt::send(-(self.child.id() as i32), libc::SIGKILL);
+        self.reap()
+    }
+
+    fn reap(&mut self) -> Exit {
+        self.registration = None;
+        // Only a child that is not ours cannot be waited for.
+        let exit = reap(self.child.id() as i32).map_or(Exit::Signal(libc::SIGKILL), |(exit, _)| exit);
+        *self.ended.insert(exit)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("pid", &self.child.id()).field("ended", &self.ended).finish()
+    }
+}
+
+/// True if the child is a zombie; it stays one.
+fn has_ended(pid: i32) -> bool {
+    // SAFETY: `info` is a valid siginfo_t that lives across the call, and zero if nothing has ended.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+        libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, options) == 0 && info.si_pid() == pid
     }
 }
 
@@ -478,6 +560,34 @@ mod tests {
         assert!(outcome.exit.success());
         let printed = std::fs::read_to_string(folder.path().join("out")).unwrap();
         assert_eq!(printed, format!("texta{}\n", folder.path().canonicalize().unwrap().display()));
+    }
+
+    #[test]
+    fn a_child_beside_us_ends_by_itself_or_with_its_owner() {
+        let quiet = |script: &str| shell(script).stdout(Sink::Null).stderr(Sink::Null);
+        let mut short = quiet("exit 3").start().unwrap();
+        let begun = Instant::now();
+        while short.ended().is_none() && begun.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(short.ended(), Some(Exit::Code(3)));
+        assert_eq!(short.kill(), Exit::Code(3), "what has ended is not killed again");
+
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let mut long = quiet(&format!("sleep 60 & echo $! > {}; wait", pid.display())).start().unwrap();
+        let grandchild = || std::fs::read_to_string(&pid).ok()?.trim().parse::<i32>().ok();
+        while grandchild().is_none() && begun.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(long.ended(), None);
+        drop(long);
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", grandchild().unwrap()));
+        while state().is_ok_and(|state| !state.contains(") Z ")) && begun.elapsed() < Duration::from_secs(20)
+        {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(state().map_or(true, |state| state.contains(") Z ")), "the grandchild is still there");
     }
 
     #[test]

@@ -1,0 +1,165 @@
+//! The walk of an unoptimised build: what every variable really is at each visit of a source point.
+//!
+//! Only the points that are asked about are stopped at, and only as far as is asked. A point may have code in
+//! several places; it is visited where the first of them is, by address.
+
+use std::collections::BTreeMap;
+
+use crate::debugger::Debugger;
+use crate::program::{Point, Program};
+use crate::protocol::Want;
+use crate::session::{Limits, Moved, Session};
+use crate::value::Variable;
+use crate::{Error, Result};
+
+/// The program at a source point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The point; none at the entry of the function.
+    pub point: Option<Point>,
+    /// Which call of the function, from 0.
+    pub call: usize,
+    /// All variables of the frame.
+    pub variables: Vec<Variable>,
+    /// A digest of each watched global.
+    pub memory: Vec<u64>,
+}
+
+/// The walk through one function of an unoptimised program.
+#[derive(Debug)]
+pub struct Truth<'a> {
+    program: &'a Program,
+    session: Session,
+    entry: u64,
+    points: BTreeMap<u64, Point>,
+    steps: Vec<Step>,
+    calls: usize,
+    ended: bool,
+    want: Want,
+}
+
+impl<'a> Truth<'a> {
+    /// A walk that stops at these points of a function. An error if the line table has none of one of them: see
+    /// [`places`].
+    pub fn start(
+        debugger: &dyn Debugger,
+        program: &'a Program,
+        args: &[String],
+        function: &str,
+        points: &[Point],
+        globals: &[String],
+        limits: Limits,
+    ) -> Result<Truth<'a>> {
+        let entry = program.function(function)?.range.start;
+        let places = places(program, function)?;
+        let mut stops = BTreeMap::new();
+        for point in points {
+            let pc = places.get(point).ok_or_else(|| Error::Program {
+                path: program.path().to_owned(),
+                reason: format!("no code for {point} in {function}"),
+            })?;
+            stops.insert(*pc, *point);
+        }
+        let mut session = Session::start(debugger, program, args, limits)?;
+        let addresses: Vec<u64> = stops.keys().copied().chain([entry]).collect();
+        session.break_at(&addresses)?;
+        session.watch(&ranges(program, globals)?)?;
+        let want = Want { variables: true, memory: !globals.is_empty() };
+        Ok(Truth { program, session, entry, points: stops, steps: Vec::new(), calls: 0, ended: false, want })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &'a Program {
+        self.program
+    }
+
+    /// Where it is loaded.
+    pub fn bias(&self) -> u64 {
+        self.session.bias()
+    }
+
+    /// A step by number; none after the end of the program.
+    pub fn step(&mut self, number: usize) -> Result<Option<&Step>> {
+        while self.steps.len() <= number && !self.ended {
+            self.advance()?;
+        }
+        Ok(self.steps.get(number))
+    }
+
+    /// All steps so far.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The number of the `visits`-th step (from 1) at a point, from step `from` on, in this call.
+    pub fn visit(&mut self, call: usize, from: usize, point: Point, visits: u32) -> Result<Option<usize>> {
+        let (mut number, mut left) = (from, visits);
+        while left > 0 {
+            match self.step(number)? {
+                Some(step) if step.call == call => left -= u32::from(step.point == Some(point)),
+                _ => return Ok(None),
+            }
+            number += 1;
+        }
+        Ok(Some(number - 1))
+    }
+
+    /// The number of the first step of a call.
+    pub fn call(&mut self, call: usize) -> Result<Option<usize>> {
+        let mut number = self.steps.partition_point(|step| step.call < call);
+        while let Some(step) = self.step(number)? {
+            if step.call == call {
+                return Ok(Some(number));
+            }
+            number += 1;
+        }
+        Ok(None)
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        let stop = match self.session.resume(self.want)? {
+            Moved::Stopped(stop) => stop,
+            Moved::Exited(_) | Moved::Killed(_) => {
+                self.ended = true;
+                return Ok(());
+            }
+        };
+        let point = self.points.get(&stop.pc).copied();
+        if stop.pc == self.entry {
+            self.calls += 1;
+        } else if point.is_none() {
+            // A signal, in code of somebody else.
+            self.ended = true;
+            return Ok(());
+        }
+        self.steps.push(Step {
+            point,
+            call: self.calls.saturating_sub(1),
+            variables: stop.variables,
+            memory: stop.memory,
+        });
+        Ok(())
+    }
+}
+
+/// The points of a function in an unoptimised program, each with the address where it is visited.
+pub fn places(program: &Program, function: &str) -> Result<BTreeMap<Point, u64>> {
+    let function = program.function(function)?;
+    let mut places = BTreeMap::new();
+    for row in program.rows_of(function).iter().filter(|row| row.point.line > 0) {
+        places.entry(row.point).or_insert(row.pc);
+    }
+    Ok(places)
+}
+
+/// Where globals are.
+pub fn ranges(program: &Program, globals: &[String]) -> Result<Vec<(u64, u64)>> {
+    let range = |name: &String| match program.globals().get(name) {
+        Some(global) => Ok((global.address, global.size)),
+        None => Err(Error::Program {
+            path: program.path().to_owned(),
+            reason: format!("no global variable '{name}'"),
+        }),
+    };
+    globals.iter().map(range).collect()
+}
