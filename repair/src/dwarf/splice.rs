@@ -1,0 +1,121 @@
+//! Small changes to a long section: ranges replaced by other bytes, and where every offset is then.
+
+use std::ops::Range;
+
+/// Replaces a range by bytes; an empty range inserts before its start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Splice {
+    /// What goes.
+    pub range: Range<usize>,
+    /// What comes.
+    pub with: Vec<u8>,
+}
+
+/// Changes that do not overlap, by offset.
+#[derive(Debug, Clone, Default)]
+pub struct Splices {
+    sorted: Vec<Splice>,
+    /// By how much offsets at and after each change's end move.
+    shifts: Vec<isize>,
+}
+
+impl Splices {
+    /// Changes in any order. **Invariant**: they do not overlap; insertions at one place stay in order.
+    pub fn new(mut splices: Vec<Splice>) -> Splices {
+        splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
+        let mut shift = 0;
+        let shifts = splices
+            .iter()
+            .map(|splice| {
+                shift += splice.with.len() as isize - splice.range.len() as isize;
+                shift
+            })
+            .collect();
+        Splices { sorted: splices, shifts }
+    }
+
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    /// Where an offset is afterwards: after what is inserted before it. An offset inside of a replaced range has no
+    /// new place; it gets that of the range's start.
+    pub fn map(&self, offset: usize) -> usize {
+        let done = self.sorted.partition_point(|splice| splice.range.end <= offset);
+        let shift = if done == 0 { 0 } else { self.shifts[done - 1] };
+        match self.sorted.get(done) {
+            Some(splice) if splice.range.start < offset => splice.range.start.wrapping_add_signed(shift),
+            _ => offset.wrapping_add_signed(shift),
+        }
+    }
+
+    /// Whether an offset lies in what is replaced.
+    pub fn replaces(&self, offset: usize) -> bool {
+        let next = self.sorted.partition_point(|splice| splice.range.end <= offset);
+        self.sorted.get(next).is_some_and(|splice| splice.range.contains(&offset))
+    }
+
+    /// Where the bytes that a change inserts begin afterwards.
+    pub fn inserted(&self, splice: &Splice) -> Option<usize> {
+        let number = self.sorted.iter().position(|known| known == splice)?;
+        let shift = if number == 0 { 0 } else { self.shifts[number - 1] };
+        Some(splice.range.start.wrapping_add_signed(shift))
+    }
+
+    /// The changed bytes.
+    pub fn apply(&self, bytes: &[u8]) -> Vec<u8> {
+        let grown = self.shifts.last().copied().unwrap_or(0);
+        let mut out = Vec::with_capacity(bytes.len().saturating_add_signed(grown));
+        let mut at = 0;
+        for splice in &self.sorted {
+            out.extend_from_slice(&bytes[at..splice.range.start]);
+            out.extend_from_slice(&splice.with);
+            at = splice.range.end;
+        }
+        out.extend_from_slice(&bytes[at..]);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn splice(range: Range<usize>, with: &[u8]) -> Splice {
+        Splice { range, with: with.to_vec() }
+    }
+
+    #[test]
+    fn offsets_follow_their_bytes() {
+        let splices = Splices::new(vec![splice(6..6, b"++"), splice(1..2, b"abc"), splice(3..5, b"")]);
+        assert_eq!(splices.apply(b"01234567"), b"0abc25++67");
+        assert_eq!([0, 1, 2, 5, 6, 7].map(|offset| splices.map(offset)), [0, 1, 4, 5, 8, 9]);
+        assert!(splices.replaces(3) && !splices.replaces(2) && !splices.replaces(6));
+        assert_eq!(splices.inserted(&splice(6..6, b"++")), Some(6));
+    }
+
+    proptest! {
+        /// Every byte that is not replaced is found again where its offset went.
+        #[test]
+        fn kept_bytes_are_where_the_map_says(
+            length in 1usize..60,
+            cuts in proptest::collection::btree_set(0usize..60, 0..8),
+            inserted in 0usize..5,
+        ) {
+            let bytes: Vec<u8> = (0..length as u8).collect();
+            let cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut < length).collect();
+            let list = cuts.chunks(2).map(|pair| {
+                splice(pair[0]..pair.get(1).copied().unwrap_or(pair[0]), &vec![0xff; inserted])
+            }).collect();
+            let splices = Splices::new(list);
+            let changed = splices.apply(&bytes);
+            for (offset, byte) in bytes.iter().enumerate() {
+                if !splices.replaces(offset) {
+                    prop_assert_eq!(changed[splices.map(offset)], *byte);
+                }
+            }
+        }
+    }
+}
