@@ -3,7 +3,8 @@
 //!
 //! What the two get wrong, and so is not written: `DW_OP_addr` in arithmetic (lldb does not relocate it; the
 //! difference of two is right in both, so an address is said by its distance from the function, and the function by
-//! the pc), division of narrow values without extending them first, lanes of vector registers.
+//! the pc), division of narrow values without extending them first, signed shifts on i386 (lldb takes registers as
+//! unsigned and computes in 64 bits), lanes of vector registers.
 
 use crate::elf::Machine;
 use crate::relocation::{sleb, uleb};
@@ -127,7 +128,15 @@ pub fn encode(value: &Exact, at: At) -> Option<Encoded> {
     }
     add_constant(&mut out.bytes, rest);
     if divided {
-        if *width_bits < address_bits {
+        if at.machine == Machine::I386 {
+            // lldb computes in 64 bits and takes registers as unsigned, gdb computes in 32.
+            if value.signed {
+                return None;
+            }
+            out.bytes.push(gimli::DW_OP_const4u.0);
+            out.bytes.extend(u32::MAX.to_le_bytes());
+            out.bytes.push(gimli::DW_OP_and.0);
+        } else if *width_bits < address_bits {
             // Arithmetic is done in the width of an address.
             extend(&mut out.bytes, address_bits - width_bits, value.signed);
         }

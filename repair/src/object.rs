@@ -141,7 +141,11 @@ impl<'a> Object<'a> {
                     let (Some(found), None) = (matching.next(), matching.next()) else { continue };
                     let (list, counted) = merge(function, variable, found, info.base, self.elf.machine);
                     pairs.push(counted);
-                    changes.extend(list.map(|list| Change { entry: found.entry, list }));
+                    changes.extend(list.map(|list| Change {
+                        entry: found.entry,
+                        list,
+                        old: found.list.clone(),
+                    }));
                 }
                 counts[info.number] = Some(count(function.instructions.len(), &pairs));
             }

@@ -70,6 +70,11 @@ impl Table {
         code
     }
 
+    /// Whether anything was added.
+    pub fn has_additions(&self) -> bool {
+        !self.added.is_empty()
+    }
+
     /// The section with this table and its additions, and the table's offset. A table that ends the section grows;
     /// any other is copied to the end, so that no other unit's table moves.
     pub fn write(&self, section: &[u8]) -> (Vec<u8>, usize) {

@@ -72,6 +72,8 @@ pub struct VariableInfo {
     pub scope: Option<Vec<Range<u64>>>,
     /// What is said of its value. Addresses as they are read.
     pub old: Old,
+    /// The bytes of its list, views included, if they are known and no other entry of the unit refers to them.
+    pub list: Option<Range<usize>>,
 }
 
 /// What is said of a variable.
@@ -283,6 +285,7 @@ impl<'a> Debug<'a> {
                 column: find(gimli::DW_AT_decl_column),
                 scope,
                 old: self.old(unit, entry)?,
+                list: self.list_bytes(unit, entries, entry)?,
             });
         }
         Ok(found)
@@ -366,6 +369,53 @@ impl<'a> Debug<'a> {
         crate::expression::push(&mut bytes, constant);
         bytes.push(gimli::DW_OP_stack_value.0);
         Ok(Old::Everywhere(Encoded { bytes, fields: Vec::new() }))
+    }
+
+    /// Where the list of an entry is in its section.
+    fn list_bytes(
+        &self,
+        unit: &gimli::Unit<Bytes<'a>>,
+        entries: &[Entry<'a>],
+        entry: &Entry<'a>,
+    ) -> Result<Option<Range<usize>>> {
+        let location = entry.attribute(gimli::DW_AT_location).map(|attribute| attribute.value);
+        let Some(value) = location else { return Ok(None) };
+        let Some(start) = self.dwarf.attr_locations_offset(unit, value)? else { return Ok(None) };
+        let users = entries.iter().flat_map(|entry| &entry.attributes).filter(|other| other.value == value);
+        if users.count() != 1 {
+            return Ok(None);
+        }
+        let old = unit.header.version() < 5;
+        let bytes = self.sections.section(if old { ".debug_loc" } else { ".debug_loclists" });
+        let whole = Bytes::new(bytes, LittleEndian);
+        let mut end = None;
+        let mut raw = self.dwarf.raw_locations(unit, start)?;
+        while let Some(part) = raw.next()? {
+            use gimli::RawLocListEntry as Raw;
+            end = match part {
+                Raw::AddressOrOffsetPair { data, .. }
+                | Raw::StartxEndx { data, .. }
+                | Raw::StartxLength { data, .. }
+                | Raw::OffsetPair { data, .. }
+                | Raw::DefaultLocation { data }
+                | Raw::StartEnd { data, .. }
+                | Raw::StartLength { data, .. } => Some(data.0.offset_from(whole) + data.0.len()),
+                Raw::BaseAddress { .. } | Raw::BaseAddressx { .. } => None,
+            };
+        }
+        let Some(end) = end else { return Ok(None) };
+        let terminator = if old { 2 * usize::from(unit.header.address_size()) } else { 1 };
+        let zeros = bytes.get(end..end.saturating_add(terminator));
+        if zeros.is_none_or(|zeros| zeros.iter().any(|byte| *byte != 0)) {
+            return Ok(None);
+        }
+        // Views stand right before the list.
+        let views = match entry.attribute(gimli::DW_AT_GNU_locviews).map(|attribute| attribute.raw) {
+            Some(AttributeValue::SecOffset(offset)) if offset <= start.0 => offset,
+            Some(_) => return Ok(None),
+            None => start.0,
+        };
+        Ok(Some(views..end + terminator))
     }
 
     /// An expression with the relocations in it.

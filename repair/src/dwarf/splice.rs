@@ -11,7 +11,7 @@ pub struct Splice {
     pub with: Vec<u8>,
 }
 
-/// Changes that do not overlap, by offset.
+/// Changes by offset.
 #[derive(Debug, Clone, Default)]
 pub struct Splices {
     sorted: Vec<Splice>,
@@ -20,7 +20,7 @@ pub struct Splices {
 }
 
 impl Splices {
-    /// Changes in any order. **Invariant**: they do not overlap; insertions at one place stay in order.
+    /// Changes in any order; insertions at one place stay in order.
     pub fn new(mut splices: Vec<Splice>) -> Splices {
         splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
         let mut shift = 0;
@@ -63,18 +63,18 @@ impl Splices {
         Some(splice.range.start.wrapping_add_signed(shift))
     }
 
-    /// The changed bytes.
-    pub fn apply(&self, bytes: &[u8]) -> Vec<u8> {
+    /// The changed bytes; nothing if changes overlap or lie outside, as they may in broken debug information.
+    pub fn apply(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let grown = self.shifts.last().copied().unwrap_or(0);
         let mut out = Vec::with_capacity(bytes.len().saturating_add_signed(grown));
         let mut at = 0;
         for splice in &self.sorted {
-            out.extend_from_slice(&bytes[at..splice.range.start]);
+            out.extend_from_slice(bytes.get(at..splice.range.start)?);
             out.extend_from_slice(&splice.with);
             at = splice.range.end;
         }
-        out.extend_from_slice(&bytes[at..]);
-        out
+        out.extend_from_slice(bytes.get(at..)?);
+        Some(out)
     }
 }
 
@@ -90,7 +90,9 @@ mod tests {
     #[test]
     fn offsets_follow_their_bytes() {
         let splices = Splices::new(vec![splice(6..6, b"++"), splice(1..2, b"abc"), splice(3..5, b"")]);
-        assert_eq!(splices.apply(b"01234567"), b"0abc25++67");
+        assert_eq!(splices.apply(b"01234567").unwrap(), b"0abc25++67");
+        assert_eq!(splices.apply(b"0123"), None);
+        assert_eq!(Splices::new(vec![splice(1..4, b""), splice(2..3, b"")]).apply(b"012345"), None);
         assert_eq!([0, 1, 2, 5, 6, 7].map(|offset| splices.map(offset)), [0, 1, 4, 5, 8, 9]);
         assert!(splices.replaces(3) && !splices.replaces(2) && !splices.replaces(6));
         assert_eq!(splices.inserted(&splice(6..6, b"++")), Some(6));
@@ -110,7 +112,7 @@ mod tests {
                 splice(pair[0]..pair.get(1).copied().unwrap_or(pair[0]), &vec![0xff; inserted])
             }).collect();
             let splices = Splices::new(list);
-            let changed = splices.apply(&bytes);
+            let changed = splices.apply(&bytes).unwrap();
             for (offset, byte) in bytes.iter().enumerate() {
                 if !splices.replaces(offset) {
                     prop_assert_eq!(changed[splices.map(offset)], *byte);

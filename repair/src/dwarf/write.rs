@@ -15,6 +15,7 @@ use crate::relocation::{
     Relocation, Symbol, by_name, relocation_section, relocations, section_symbol, set_relocations, symbols, uleb,
 };
 use gimli::{AttributeValue, LittleEndian, Operation, Reader};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What a variable is, by ranges of addresses as they are read; no two overlap, none is empty.
@@ -27,6 +28,8 @@ pub struct Change {
     pub entry: usize,
     /// The list.
     pub list: List,
+    /// Bytes of the old list; it is replaced where it is if all that refers to lists is known by relocations.
+    pub old: Option<Range<usize>>,
 }
 
 /// The object with new lists.
@@ -45,11 +48,14 @@ pub fn rewrite<'a>(
         let mut table = Table::read(&abbreviations, table_offset)?;
         for change in changes {
             let entry = &info.entries[change.entry];
-            let at = match change.list.is_empty() {
-                true => None,
-                false => Some(writer.add_list(info, &change.list)?),
+            let placed = match change.list.is_empty() {
+                true => Placed::Nowhere,
+                false => writer.place(info, change)?,
             };
-            change_entry(entry, at, &mut table, &mut splices, &mut patches, info.unit.header.version());
+            change_entry(entry, placed, &mut table, &mut splices, &mut patches);
+        }
+        if !table.has_additions() {
+            continue;
         }
         let (written, offset) = table.write(&abbreviations);
         abbreviations = written;
@@ -65,36 +71,65 @@ pub fn rewrite<'a>(
 /// A list's offset that goes into bytes which a splice inserts.
 struct Patch {
     splice: Splice,
-    list: (usize, u64),
+    list: Placed,
+}
+
+/// Where a list was put. Sections of lists are given by number.
+#[derive(Debug, Clone)]
+enum Placed {
+    Nowhere,
+    /// Where the old one was.
+    InPlace,
+    /// At the end of what the unit has in the section.
+    Inserted(usize, Splice),
+    /// At the end of the section: the offset in what is appended.
+    Appended(usize, usize),
+    /// At the end of what the unit has in the section, and by its number in the table there.
+    Indexed(u64),
 }
 
 /// The entry without what it said of the variable's value, with its list.
 fn change_entry(
     entry: &Entry,
-    list: Option<(usize, u64)>,
+    placed: Placed,
     table: &mut Table,
     splices: &mut Vec<Splice>,
     patches: &mut Vec<Patch>,
-    _version: u16,
 ) {
-    let gone = [gimli::DW_AT_location, gimli::DW_AT_const_value, gimli::DW_AT_GNU_locviews];
+    let mut gone = vec![gimli::DW_AT_const_value, gimli::DW_AT_GNU_locviews];
+    if !matches!(placed, Placed::InPlace) {
+        gone.push(gimli::DW_AT_location);
+    }
+    let mut changed = false;
     let mut specifications: Vec<Specification> = Vec::new();
     for attribute in &entry.attributes {
         if !gone.contains(&attribute.name) {
             specifications.push((attribute.name, attribute.form, attribute.implicit));
-        } else if !attribute.range.is_empty() {
+            continue;
+        }
+        changed = true;
+        if !attribute.range.is_empty() {
             splices.push(Splice { range: attribute.range.clone(), with: Vec::new() });
         }
     }
-    if let Some(list) = list {
+    if let Placed::Indexed(index) = placed {
+        changed = true;
+        specifications.push((gimli::DW_AT_location, gimli::DW_FORM_loclistx, None));
+        let mut with = Vec::new();
+        uleb(&mut with, index);
+        splices.push(Splice { range: entry.end..entry.end, with });
+    } else if matches!(placed, Placed::Inserted(..) | Placed::Appended(..)) {
+        changed = true;
         specifications.push((gimli::DW_AT_location, gimli::DW_FORM_sec_offset, None));
         let splice = Splice { range: entry.end..entry.end, with: vec![0; 4] };
         splices.push(splice.clone());
-        patches.push(Patch { splice, list });
+        patches.push(Patch { splice, list: placed });
     }
-    let mut code = Vec::new();
-    uleb(&mut code, table.code(entry.tag, entry.has_children, &specifications));
-    splices.push(Splice { range: entry.code.clone(), with: code });
+    if changed {
+        let mut code = Vec::new();
+        uleb(&mut code, table.code(entry.tag, entry.has_children, &specifications));
+        splices.push(Splice { range: entry.code.clone(), with: code });
+    }
 }
 
 /// The sections under construction.
@@ -111,10 +146,30 @@ struct Lists {
     section: usize,
     symbol: Option<u32>,
     version: u16,
-    /// Length of what was there.
-    start: usize,
+    /// Lists that are replaced where they are, or added to what a unit has.
+    replaced: Vec<(Splice, Vec<Relocation>)>,
+    /// Lists that are added to the table of a contribution, by its offset.
+    indexed: BTreeMap<usize, Vec<Splice>>,
+    /// How many entries these tables had.
+    known_entries: BTreeMap<usize, usize>,
+    /// What is appended, with relocations that count from its start.
     bytes: Vec<u8>,
     relocations: Vec<Relocation>,
+}
+
+impl Lists {
+    fn splices(&self) -> Splices {
+        let tables = self.indexed.iter().map(|(header, lists)| {
+            let end = header + HEADER_BYTES + 4 * self.known_entries[header];
+            Splice { range: end..end, with: vec![0; 4 * lists.len()] }
+        });
+        Splices::new(self.replaced.iter().map(|(splice, _)| splice.clone()).chain(tables).collect())
+    }
+
+    /// Relocations of all that is new.
+    fn all_relocations(&mut self) -> impl Iterator<Item = &mut Relocation> {
+        self.replaced.iter_mut().flat_map(|(_, list)| list).chain(&mut self.relocations)
+    }
 }
 
 const HEADER_BYTES: usize = 12;
@@ -145,14 +200,13 @@ impl<'a> Writer<'a> {
                 self.inserted.push(number);
                 for lists in &mut self.lists {
                     lists.symbol = lists.symbol.map(|symbol| symbol + u32::from(symbol >= number));
-                    for relocation in &mut lists.relocations {
+                    for relocation in lists.all_relocations() {
                         relocation.symbol += u32::from(relocation.symbol >= number);
                     }
                 }
             }
             symbol = Some(number);
         }
-        let start = self.elf.sections[section].data.len();
         let mut bytes = Vec::new();
         if version >= 5 {
             // The length is filled in at the end.
@@ -161,7 +215,16 @@ impl<'a> Writer<'a> {
             bytes.extend([self.machine().address_bytes(), 0]);
             bytes.extend([0; 4]);
         }
-        self.lists.push(Lists { section, symbol, version, start, bytes, relocations: Vec::new() });
+        self.lists.push(Lists {
+            section,
+            symbol,
+            version,
+            replaced: Vec::new(),
+            indexed: BTreeMap::new(),
+            known_entries: BTreeMap::new(),
+            bytes,
+            relocations: Vec::new(),
+        });
         Ok(self.lists.len() - 1)
     }
 
@@ -170,37 +233,72 @@ impl<'a> Writer<'a> {
         self.inserted.iter().fold(symbol, |symbol, first| symbol + u32::from(symbol >= *first))
     }
 
-    /// Appends a list and says in which section and where.
-    fn add_list(&mut self, info: &UnitInfo, list: &List) -> Result<(usize, u64)> {
+    /// Puts a list where the old one was, or at the end.
+    fn place(&mut self, info: &UnitInfo, change: &Change) -> Result<Placed> {
         let number = self.lists(info.unit.header.version())?;
+        let (bytes, relocations) = self.encode(number, info, &change.list)?;
+        let section = self.lists[number].section;
+        // Offsets of lists are known by relocations against the section's symbol, or stand in its own tables.
+        let labelled =
+            self.symbols.iter().any(|symbol| usize::from(symbol.section) == section && !symbol.is_section());
+        let lists = &mut self.lists[number];
+        if let Some(old) = &change.old
+            && self.elf.relocatable
+            && !labelled
+        {
+            lists.replaced.push((Splice { range: old.clone(), with: bytes }, relocations));
+            return Ok(Placed::InPlace);
+        }
+        let end = if self.elf.relocatable && !labelled { contribution(info, &self.elf, section)? } else { None };
+        if let Some(end) = end.filter(|_| lists.version >= 5) {
+            let splice = Splice { range: end..end, with: bytes };
+            lists.replaced.push((splice.clone(), relocations));
+            // A unit that counts its lists goes on doing so.
+            if let Some((header, entries)) = table(info, &self.elf.sections[section].data) {
+                lists.known_entries.insert(header, entries);
+                let added = lists.indexed.entry(header).or_default();
+                added.push(splice);
+                return Ok(Placed::Indexed((entries + added.len() - 1) as u64));
+            }
+            return Ok(Placed::Inserted(number, splice));
+        }
+        let start = lists.bytes.len();
+        lists.relocations.extend(relocations.into_iter().map(|relocation| Relocation {
+            offset: relocation.offset + start as u64,
+            ..relocation
+        }));
+        lists.bytes.extend(bytes);
+        Ok(Placed::Appended(number, start))
+    }
+
+    /// A list as bytes, with relocations that count from its start.
+    fn encode(&self, number: usize, info: &UnitInfo, list: &List) -> Result<(Vec<u8>, Vec<Relocation>)> {
         let version = self.lists[number].version;
-        let offset = (self.lists[number].start + self.lists[number].bytes.len()) as u64;
+        let address_bytes = usize::from(self.machine().address_bytes());
+        let mut out = (Vec::new(), Vec::new());
         let mut base = info.unit.low_pc;
         for (range, encoded) in list {
             if !self.counts_from(base, range) {
-                base = self.add_base(number, range.start)?;
+                base = self.add_base(version, &mut out, range.start)?;
             }
-            let lists = &mut self.lists[number];
             let (begin, end) = (range.start - base, range.end - base);
             let length = encoded.bytes.len();
             if version >= 5 {
-                lists.bytes.push(gimli::DW_LLE_offset_pair.0);
-                uleb(&mut lists.bytes, begin);
-                uleb(&mut lists.bytes, end);
-                uleb(&mut lists.bytes, length as u64);
+                out.0.push(gimli::DW_LLE_offset_pair.0);
+                uleb(&mut out.0, begin);
+                uleb(&mut out.0, end);
+                uleb(&mut out.0, length as u64);
             } else {
-                let bytes = usize::from(self.elf.machine.address_bytes());
-                lists.bytes.extend(&begin.to_le_bytes()[..bytes]);
-                lists.bytes.extend(&end.to_le_bytes()[..bytes]);
+                out.0.extend(&begin.to_le_bytes()[..address_bytes]);
+                out.0.extend(&end.to_le_bytes()[..address_bytes]);
                 let Ok(length) = u16::try_from(length) else { return unsupported("so long an expression") };
-                lists.bytes.extend(length.to_le_bytes());
+                out.0.extend(length.to_le_bytes());
             }
-            self.add_expression(number, encoded)?;
+            self.add_expression(&mut out, encoded)?;
         }
-        let lists = &mut self.lists[number];
-        let end = if version >= 5 { 1 } else { 2 * usize::from(self.elf.machine.address_bytes()) };
-        lists.bytes.resize(lists.bytes.len() + end, 0);
-        Ok((number, offset))
+        let end = if version >= 5 { 1 } else { 2 * address_bytes };
+        out.0.resize(out.0.len() + end, 0);
+        Ok(out)
     }
 
     /// Whether a range can be said from a base: it lies after it, in the same section.
@@ -214,24 +312,20 @@ impl<'a> Writer<'a> {
         section(base) != 0 && section(base) == section(range.start) && base <= range.start
     }
 
-    fn add_base(&mut self, number: usize, address: u64) -> Result<u64> {
+    fn add_base(&self, version: u16, out: &mut (Vec<u8>, Vec<Relocation>), address: u64) -> Result<u64> {
         let machine = self.machine();
         let bytes = usize::from(machine.address_bytes());
-        let field = {
-            let lists = &mut self.lists[number];
-            if lists.version >= 5 {
-                lists.bytes.push(gimli::DW_LLE_base_address.0);
-            } else {
-                lists.bytes.extend(vec![0xff; bytes]);
-            }
-            let field = lists.bytes.len();
-            lists.bytes.resize(field + bytes, 0);
-            field
-        };
+        if version >= 5 {
+            out.0.push(gimli::DW_LLE_base_address.0);
+        } else {
+            out.0.extend(vec![0xff; bytes]);
+        }
+        let field = out.0.len();
         if !self.elf.relocatable {
-            self.lists[number].bytes[field..].copy_from_slice(&address.to_le_bytes()[..bytes]);
+            out.0.extend(&address.to_le_bytes()[..bytes]);
             return Ok(address);
         }
+        out.0.resize(field + bytes, 0);
         let (section, offset) = match machine {
             Machine::X86_64 => (address >> 40, address & ((1 << 40) - 1)),
             Machine::I386 => (address >> 20, address & ((1 << 20) - 1)),
@@ -244,40 +338,33 @@ impl<'a> Writer<'a> {
             .find(|symbol| symbol.1.is_section())
             .or_else(|| numbered.iter().filter(of_section).find(|symbol| symbol.1.is_function()));
         let Some((symbol, known)) = symbol else { return unsupported("a section of code without a symbol") };
-        let relocation = Relocation {
-            offset: (self.lists[number].start + field) as u64,
+        out.1.push(Relocation {
+            offset: field as u64,
             kind: machine.absolute(),
             symbol: *symbol as u32,
             addend: offset.wrapping_sub(known.value) as i64,
-        };
-        self.lists[number].relocations.push(relocation);
+        });
         Ok(address)
     }
 
-    fn add_expression(&mut self, number: usize, encoded: &Encoded) -> Result<()> {
-        let (relocatable, machine) = (self.elf.relocatable, self.machine());
-        let bytes = usize::from(machine.address_bytes());
-        let at = self.lists[number].bytes.len();
-        self.lists[number].bytes.extend(&encoded.bytes);
-        let names = by_name(&self.symbols);
-        let mut fields = Vec::new();
+    fn add_expression(&self, out: &mut (Vec<u8>, Vec<Relocation>), encoded: &Encoded) -> Result<()> {
+        let bytes = usize::from(self.machine().address_bytes());
+        let at = out.0.len();
+        out.0.extend(&encoded.bytes);
         for field in &encoded.fields {
             let symbol = match &field.symbol {
                 FieldSymbol::Number(symbol) => self.renumbered(*symbol),
-                FieldSymbol::Name(name) => *names
+                FieldSymbol::Name(name) => *by_name(&self.symbols)
                     .get(name.as_str())
                     .ok_or_else(|| Error::Unsupported(format!("the address of `{name}`, which has no symbol")))?,
             };
-            fields.push((at + field.offset, symbol, field.addend));
-        }
-        for (offset, symbol, addend) in fields {
-            let lists = &mut self.lists[number];
-            if relocatable {
-                let offset = (lists.start + offset) as u64;
-                lists.relocations.push(Relocation { offset, kind: machine.absolute(), symbol, addend });
+            let offset = at + field.offset;
+            if self.elf.relocatable {
+                let (offset, kind, addend) = (offset as u64, self.machine().absolute(), field.addend);
+                out.1.push(Relocation { offset, kind, symbol, addend });
             } else {
-                let value = self.symbols[symbol as usize].value.wrapping_add(addend as u64);
-                lists.bytes[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+                let value = self.symbols[symbol as usize].value.wrapping_add(field.addend as u64);
+                out.0[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
             }
         }
         Ok(())
@@ -294,7 +381,7 @@ impl<'a> Writer<'a> {
     ) -> Result<()> {
         let number = self.elf.find(".debug_info").ok_or_else(|| Error::Dwarf("no .debug_info".into()))?;
         let mut list = relocations(&self.elf, number)?;
-        let mut data = splices.apply(&self.elf.sections[number].data);
+        let mut data = applied(splices, &self.elf.sections[number].data)?;
         list.retain(|relocation| !splices.replaces(relocation.offset as usize));
         for relocation in &mut list {
             relocation.offset = splices.map(relocation.offset as usize) as u64;
@@ -302,7 +389,7 @@ impl<'a> Writer<'a> {
         for (info, _) in units {
             let start = splices.map(info.offset);
             let old_end = info.offset + 4 + info.unit.header.unit_length();
-            let length = splices.map(old_end) - start - 4;
+            let length = splices.map(old_end).wrapping_sub(start + 4);
             patch(&mut data, start, length as u64, 4)?;
             self.references(info, sections, splices, &mut data)?;
         }
@@ -314,9 +401,26 @@ impl<'a> Writer<'a> {
                 None => patch(&mut data, field, *offset as u64, 4)?,
             }
         }
+        for lists in &self.lists {
+            let moved = lists.splices();
+            for relocation in &mut list {
+                if lists.symbol == Some(relocation.symbol) && !moved.is_empty() {
+                    relocation.addend = moved.map(relocation.addend as usize) as i64;
+                }
+            }
+        }
         for wanted in patches {
             let field = splices.inserted(&wanted.splice).ok_or_else(|| Error::Dwarf("a lost change".into()))?;
-            let (lists, offset) = (&self.lists[wanted.list.0], wanted.list.1);
+            let (lists, offset) = match &wanted.list {
+                Placed::Inserted(lists, splice) => (&self.lists[*lists], self.lists[*lists].splices().inserted(splice)),
+                Placed::Appended(lists, offset) => {
+                    let lists = &self.lists[*lists];
+                    let start = lists.splices().map(self.elf.sections[lists.section].data.len());
+                    (lists, Some(start + offset))
+                }
+                Placed::Nowhere | Placed::InPlace | Placed::Indexed(_) => continue,
+            };
+            let offset = offset.ok_or_else(|| Error::Dwarf("a lost list".into()))?;
             match lists.symbol {
                 Some(symbol) => list.push(Relocation {
                     offset: field as u64,
@@ -324,7 +428,7 @@ impl<'a> Writer<'a> {
                     symbol,
                     addend: offset as i64,
                 }),
-                None => patch(&mut data, field, offset, 4)?,
+                None => patch(&mut data, field, offset as u64, 4)?,
             }
         }
         self.elf.sections[number].replace(data);
@@ -339,7 +443,7 @@ impl<'a> Writer<'a> {
         let start = splices.map(info.offset);
         let moved = |offset: usize| -> Result<usize> {
             let old = info.offset.checked_add(offset).ok_or_else(|| Error::Dwarf("a reference".into()))?;
-            Ok(splices.map(old) - start)
+            Ok(splices.map(old).wrapping_sub(start))
         };
         for entry in &info.entries {
             for attribute in &entry.attributes {
@@ -477,25 +581,115 @@ impl<'a> Writer<'a> {
             self.elf.sections[number].replace(abbreviations);
         }
         for lists in std::mem::take(&mut self.lists) {
-            let mut bytes = lists.bytes;
-            if lists.version >= 5 {
-                let length = (bytes.len() - 4) as u32;
-                bytes[..4].copy_from_slice(&length.to_le_bytes());
-                if bytes.len() == HEADER_BYTES {
-                    continue;
-                }
-            }
+            let splices = lists.splices();
+            let old = self.elf.sections[lists.section].data.to_vec();
             let mut list = relocations(&self.elf, lists.section)?;
-            let mut data = self.elf.sections[lists.section].data.to_vec();
-            data.extend(bytes);
+            list.retain(|relocation| !splices.replaces(relocation.offset as usize));
+            for relocation in &mut list {
+                relocation.offset = splices.map(relocation.offset as usize) as u64;
+            }
+            let mut data = applied(&splices, &old)?;
+            if lists.version >= 5 {
+                grow_tables(&old, &splices, &lists.indexed, &mut data)?;
+            }
+            for (splice, new) in &lists.replaced {
+                let start = splices.inserted(splice).ok_or_else(|| Error::Dwarf("a lost list".into()))? as u64;
+                list.extend(new.iter().map(|new| Relocation { offset: start + new.offset, ..*new }));
+            }
+            let start = data.len() as u64;
+            let mut bytes = lists.bytes;
+            if lists.version < 5 || bytes.len() > HEADER_BYTES {
+                if lists.version >= 5 {
+                    let length = (bytes.len() - 4) as u32;
+                    bytes[..4].copy_from_slice(&length.to_le_bytes());
+                }
+                data.extend(bytes);
+                list.extend(lists.relocations.iter().map(|new| Relocation { offset: start + new.offset, ..*new }));
+            }
             self.elf.sections[lists.section].replace(data);
-            list.extend(lists.relocations);
             if self.elf.relocatable {
                 set_relocations(&mut self.elf, lists.section, list)?;
             }
         }
         Ok(self.elf)
     }
+}
+
+/// The contribution to `.debug_loclists` whose table a unit uses, and how many entries the table has.
+fn table(info: &UnitInfo, data: &[u8]) -> Option<(usize, usize)> {
+    let values = info.entries.iter().flat_map(|entry| &entry.attributes).map(|attribute| attribute.value);
+    values.into_iter().find(|value| matches!(value, AttributeValue::DebugLocListsIndex(_)))?;
+    let header = info.unit.loclists_base.0.checked_sub(HEADER_BYTES)?;
+    let count = data.get(header.checked_add(8)?..)?.get(..4)?;
+    let count = u32::from_le_bytes(count.try_into().ok()?) as usize;
+    // Without entries the table's end would be the base that others count from.
+    let end = count.checked_mul(4)?.checked_add(header)?.checked_add(HEADER_BYTES)?;
+    (count > 0 && end <= data.len()).then_some((header, count))
+}
+
+/// The end of what a unit has in `.debug_loclists`; nothing if it has nothing there.
+fn contribution(info: &UnitInfo, elf: &Elf, section: usize) -> Result<Option<usize>> {
+    let values = info.entries.iter().flat_map(|entry| &entry.attributes).map(|attribute| attribute.value);
+    let mut known = values.filter_map(|value| match value {
+        AttributeValue::LocationListsRef(offset) => Some(offset.0),
+        AttributeValue::DebugLocListsIndex(_) => Some(info.unit.loclists_base.0),
+        _ => None,
+    });
+    let Some(known) = known.next() else { return Ok(None) };
+    let data = &elf.sections[section].data;
+    let mut at = 0usize;
+    while let Some(field) = data.get(at..).and_then(|rest| rest.get(..4)) {
+        let length = u32::from_le_bytes(field.try_into().expect("four bytes")) as usize;
+        let end = at.saturating_add(4).saturating_add(length);
+        if (at..end).contains(&known) {
+            return Ok((end <= data.len()).then_some(end));
+        }
+        at = end;
+    }
+    Ok(None)
+}
+
+/// Lengths and tables of offsets of the contributions to `.debug_loclists` after changes inside of them.
+fn grow_tables(
+    old: &[u8],
+    splices: &Splices,
+    indexed: &BTreeMap<usize, Vec<Splice>>,
+    data: &mut [u8],
+) -> Result<()> {
+    if splices.is_empty() {
+        return Ok(());
+    }
+    let word = |at: usize| -> Result<usize> {
+        let field = old.get(at..).and_then(|rest| rest.get(..4));
+        let field = field.ok_or_else(|| Error::Dwarf("the header of a contribution to .debug_loclists".into()))?;
+        Ok(u32::from_le_bytes(field.try_into().expect("four bytes")) as usize)
+    };
+    let mut at = 0;
+    while at < old.len() {
+        let length = word(at)?;
+        if length >= 0xffff_fff0 {
+            return unsupported("64-bit DWARF");
+        }
+        let end = at.saturating_add(4).saturating_add(length);
+        let new = splices.map(at);
+        patch(data, new, splices.map(end).wrapping_sub(new + 4) as u64, 4)?;
+        let base = at + HEADER_BYTES;
+        let entries = word(at + 8)?;
+        let added = indexed.get(&at).map_or(&[][..], Vec::as_slice);
+        patch(data, splices.map(at + 8), (entries + added.len()) as u64, 4)?;
+        for (number, splice) in added.iter().enumerate() {
+            let list = splices.inserted(splice).ok_or_else(|| Error::Dwarf("a lost list".into()))?;
+            let entry = splices.map(base) + 4 * (entries + number);
+            patch(data, entry, list.wrapping_sub(splices.map(base)) as u64, 4)?;
+        }
+        for number in 0..entries {
+            let entry = base.saturating_add(4 * number);
+            let list = base.saturating_add(word(entry)?);
+            patch(data, splices.map(entry), splices.map(list).wrapping_sub(splices.map(base)) as u64, 4)?;
+        }
+        at = end;
+    }
+    Ok(())
 }
 
 /// Refuses an expression that refers to an entry which moves.
@@ -520,7 +714,7 @@ fn check_expression(info: &UnitInfo, expression: &Bytes, splices: &Splices) -> R
         };
         if let Some(gimli::UnitOffset(offset)) = in_unit {
             let old = info.offset.saturating_add(offset);
-            if offset != 0 && splices.map(old) - start != offset {
+            if offset != 0 && splices.map(old).wrapping_sub(start) != offset {
                 return unsupported("an expression that refers to an entry after a changed one");
             }
         }
@@ -536,6 +730,10 @@ fn check_expression(info: &UnitInfo, expression: &Bytes, splices: &Splices) -> R
         }
     }
     Ok(())
+}
+
+fn applied(splices: &Splices, bytes: &[u8]) -> Result<Vec<u8>> {
+    splices.apply(bytes).ok_or_else(|| Error::Dwarf("parts of it overlap".into()))
 }
 
 fn patch(data: &mut [u8], at: usize, value: u64, bytes: usize) -> Result<()> {
