@@ -17,12 +17,20 @@ pub struct Splices {
     sorted: Vec<Splice>,
     /// By how much offsets at and after each change's end move.
     shifts: Vec<isize>,
+    /// Where the changes are among the sorted ones, in the order in which they were given.
+    places: Vec<usize>,
 }
 
 impl Splices {
     /// Changes in any order; insertions at one place stay in order.
-    pub fn new(mut splices: Vec<Splice>) -> Splices {
-        splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
+    pub fn new(splices: Vec<Splice>) -> Splices {
+        let mut order: Vec<usize> = (0..splices.len()).collect();
+        order.sort_by_key(|number| (splices[*number].range.start, splices[*number].range.end));
+        let mut places = vec![0; splices.len()];
+        for (place, number) in order.iter().enumerate() {
+            places[*number] = place;
+        }
+        let splices: Vec<Splice> = order.into_iter().map(|number| splices[number].clone()).collect();
         let mut shift = 0;
         let shifts = splices
             .iter()
@@ -31,7 +39,7 @@ impl Splices {
                 shift
             })
             .collect();
-        Splices { sorted: splices, shifts }
+        Splices { sorted: splices, shifts, places }
     }
 
     /// Whether nothing changes.
@@ -56,11 +64,11 @@ impl Splices {
         self.sorted.get(next).is_some_and(|splice| splice.range.contains(&offset))
     }
 
-    /// Where the bytes that a change inserts begin afterwards.
-    pub fn inserted(&self, splice: &Splice) -> Option<usize> {
-        let number = self.sorted.iter().position(|known| known == splice)?;
-        let shift = if number == 0 { 0 } else { self.shifts[number - 1] };
-        Some(splice.range.start.wrapping_add_signed(shift))
+    /// Where the bytes that a change inserts begin afterwards, by its number in the order in which they were given.
+    pub fn inserted(&self, number: usize) -> Option<usize> {
+        let place = *self.places.get(number)?;
+        let shift = if place == 0 { 0 } else { self.shifts[place - 1] };
+        Some(self.sorted[place].range.start.wrapping_add_signed(shift))
     }
 
     /// The changed bytes; nothing if changes overlap or lie outside, as they may in broken debug information.
@@ -95,7 +103,9 @@ mod tests {
         assert_eq!(Splices::new(vec![splice(1..4, b""), splice(2..3, b"")]).apply(b"012345"), None);
         assert_eq!([0, 1, 2, 5, 6, 7].map(|offset| splices.map(offset)), [0, 1, 4, 5, 8, 9]);
         assert!(splices.replaces(3) && !splices.replaces(2) && !splices.replaces(6));
-        assert_eq!(splices.inserted(&splice(6..6, b"++")), Some(6));
+        assert_eq!(splices.inserted(0), Some(6));
+        let twice = Splices::new(vec![splice(1..1, b"ab"), splice(1..1, b"ab")]);
+        assert_eq!([twice.inserted(0), twice.inserted(1), twice.inserted(2)], [Some(1), Some(3), None]);
     }
 
     proptest! {

@@ -46,11 +46,13 @@ pub fn rewrite<'a>(
     for (info, changes) in units {
         let table_offset = info.unit.header.debug_abbrev_offset().0;
         let mut table = Table::read(&abbreviations, table_offset)?;
+        let mut changes: Vec<&Change> = changes.iter().collect();
+        changes.sort_by_key(|change| change.entry);
         for change in changes {
             let entry = &info.entries[change.entry];
             let placed = match change.list.is_empty() {
                 true => Placed::Nowhere,
-                false => writer.place(info, change)?,
+                false => writer.place(info, change, next_list(info, sections, change.entry)?)?,
             };
             change_entry(entry, placed, &mut table, &mut splices, &mut patches);
         }
@@ -70,18 +72,19 @@ pub fn rewrite<'a>(
 
 /// A list's offset that goes into bytes which a splice inserts.
 struct Patch {
-    splice: Splice,
+    /// Number of the splice.
+    splice: usize,
     list: Placed,
 }
 
 /// Where a list was put. Sections of lists are given by number.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Placed {
     Nowhere,
     /// Where the old one was.
     InPlace,
-    /// At the end of what the unit has in the section.
-    Inserted(usize, Splice),
+    /// Among what the unit has in the section: the number of the splice there.
+    Inserted(usize, usize),
     /// At the end of the section: the offset in what is appended.
     Appended(usize, usize),
     /// At the end of what the unit has in the section, and by its number in the table there.
@@ -121,9 +124,8 @@ fn change_entry(
     } else if matches!(placed, Placed::Inserted(..) | Placed::Appended(..)) {
         changed = true;
         specifications.push((gimli::DW_AT_location, gimli::DW_FORM_sec_offset, None));
-        let splice = Splice { range: entry.end..entry.end, with: vec![0; 4] };
-        splices.push(splice.clone());
-        patches.push(Patch { splice, list: placed });
+        patches.push(Patch { splice: splices.len(), list: placed });
+        splices.push(Splice { range: entry.end..entry.end, with: vec![0; 4] });
     }
     if changed {
         let mut code = Vec::new();
@@ -149,7 +151,7 @@ struct Lists {
     /// Lists that are replaced where they are, or added to what a unit has.
     replaced: Vec<(Splice, Vec<Relocation>)>,
     /// Lists that are added to the table of a contribution, by its offset.
-    indexed: BTreeMap<usize, Vec<Splice>>,
+    indexed: BTreeMap<usize, Vec<usize>>,
     /// How many entries these tables had.
     known_entries: BTreeMap<usize, usize>,
     /// What is appended, with relocations that count from its start.
@@ -163,7 +165,14 @@ impl Lists {
             let end = header + HEADER_BYTES + 4 * self.known_entries[header];
             Splice { range: end..end, with: vec![0; 4 * lists.len()] }
         });
-        Splices::new(self.replaced.iter().map(|(splice, _)| splice.clone()).chain(tables).collect())
+        // A table grows before a list that is added right after it.
+        Splices::new(tables.chain(self.replaced.iter().map(|(splice, _)| splice.clone())).collect())
+    }
+
+    /// Where a replaced or added list is, by its number among them.
+    fn inserted(&self, splices: &Splices, number: usize) -> Result<usize> {
+        let found = splices.inserted(self.indexed.len() + number);
+        found.ok_or_else(|| Error::Dwarf("a lost list".into()))
     }
 
     /// Relocations of all that is new.
@@ -233,8 +242,9 @@ impl<'a> Writer<'a> {
         self.inserted.iter().fold(symbol, |symbol, first| symbol + u32::from(symbol >= *first))
     }
 
-    /// Puts a list where the old one was, or at the end.
-    fn place(&mut self, info: &UnitInfo, change: &Change) -> Result<Placed> {
+    /// Puts a list where the old one was, before that of the next entry, or at the end: readelf wants lists in the order
+    /// of entries.
+    fn place(&mut self, info: &UnitInfo, change: &Change, next: Option<usize>) -> Result<Placed> {
         let number = self.lists(info.unit.header.version())?;
         let (bytes, relocations) = self.encode(number, info, &change.list)?;
         let section = self.lists[number].section;
@@ -249,12 +259,18 @@ impl<'a> Writer<'a> {
             lists.replaced.push((Splice { range: old.clone(), with: bytes }, relocations));
             return Ok(Placed::InPlace);
         }
-        let end = if self.elf.relocatable && !labelled { contribution(info, &self.elf, section)? } else { None };
-        if let Some(end) = end.filter(|_| lists.version >= 5) {
-            let splice = Splice { range: end..end, with: bytes };
-            lists.replaced.push((splice.clone(), relocations));
+        let end = match (self.elf.relocatable && !labelled, next) {
+            (false, _) => None,
+            (true, Some(next)) => Some(next),
+            (true, None) if lists.version >= 5 => contribution(info, &self.elf, section)?,
+            (true, None) => None,
+        };
+        if let Some(end) = end {
+            let splice = lists.replaced.len();
+            lists.replaced.push((Splice { range: end..end, with: bytes }, relocations));
             // A unit that counts its lists goes on doing so.
-            if let Some((header, entries)) = table(info, &self.elf.sections[section].data) {
+            if lists.version >= 5
+                && let Some((header, entries)) = table(info, &self.elf.sections[section].data) {
                 lists.known_entries.insert(header, entries);
                 let added = lists.indexed.entry(header).or_default();
                 added.push(splice);
@@ -410,17 +426,19 @@ impl<'a> Writer<'a> {
             }
         }
         for wanted in patches {
-            let field = splices.inserted(&wanted.splice).ok_or_else(|| Error::Dwarf("a lost change".into()))?;
+            let field = splices.inserted(wanted.splice).ok_or_else(|| Error::Dwarf("a lost change".into()))?;
             let (lists, offset) = match &wanted.list {
-                Placed::Inserted(lists, splice) => (&self.lists[*lists], self.lists[*lists].splices().inserted(splice)),
+                Placed::Inserted(lists, number) => {
+                    let lists = &self.lists[*lists];
+                    (lists, lists.inserted(&lists.splices(), *number)?)
+                }
                 Placed::Appended(lists, offset) => {
                     let lists = &self.lists[*lists];
                     let start = lists.splices().map(self.elf.sections[lists.section].data.len());
-                    (lists, Some(start + offset))
+                    (lists, start + offset)
                 }
                 Placed::Nowhere | Placed::InPlace | Placed::Indexed(_) => continue,
             };
-            let offset = offset.ok_or_else(|| Error::Dwarf("a lost list".into()))?;
             match lists.symbol {
                 Some(symbol) => list.push(Relocation {
                     offset: field as u64,
@@ -486,18 +504,7 @@ impl<'a> Writer<'a> {
         value: AttributeValue<Bytes>,
         splices: &Splices,
     ) -> Result<()> {
-        let offset = match value {
-            AttributeValue::LocationListsRef(offset) => offset,
-            AttributeValue::DebugLocListsIndex(index) => {
-                let bytes = sections.section(".debug_loclists");
-                let lists = gimli::LocationLists::new(
-                    gimli::DebugLoc::new(&[], LittleEndian),
-                    gimli::DebugLocLists::new(bytes, LittleEndian),
-                );
-                lists.get_offset(info.unit.encoding(), info.unit.loclists_base, index)?
-            }
-            _ => return Ok(()),
-        };
+        let Some(offset) = list_offset(info, sections, value)? else { return Ok(()) };
         let lists = gimli::LocationLists::new(
             gimli::DebugLoc::new(sections.section(".debug_loc"), LittleEndian),
             gimli::DebugLocLists::new(sections.section(".debug_loclists"), LittleEndian),
@@ -590,10 +597,10 @@ impl<'a> Writer<'a> {
             }
             let mut data = applied(&splices, &old)?;
             if lists.version >= 5 {
-                grow_tables(&old, &splices, &lists.indexed, &mut data)?;
+                grow_tables(&old, &splices, &lists, &mut data)?;
             }
-            for (splice, new) in &lists.replaced {
-                let start = splices.inserted(splice).ok_or_else(|| Error::Dwarf("a lost list".into()))? as u64;
+            for (number, (_, new)) in lists.replaced.iter().enumerate() {
+                let start = lists.inserted(&splices, number)? as u64;
                 list.extend(new.iter().map(|new| Relocation { offset: start + new.offset, ..*new }));
             }
             let start = data.len() as u64;
@@ -612,6 +619,39 @@ impl<'a> Writer<'a> {
             }
         }
         Ok(self.elf)
+    }
+}
+
+/// Where the list of the next entry of a unit that has one begins, with its views.
+fn next_list(info: &UnitInfo, sections: &Sections, entry: usize) -> Result<Option<usize>> {
+    for entry in &info.entries[entry + 1..] {
+        let Some(location) = entry.attribute(gimli::DW_AT_location) else { continue };
+        let Some(start) = list_offset(info, sections, location.value)? else { continue };
+        let views = entry.attribute(gimli::DW_AT_GNU_locviews).map(|attribute| attribute.raw);
+        return Ok(Some(match views {
+            Some(AttributeValue::SecOffset(views)) => start.0.min(views),
+            _ => start.0,
+        }));
+    }
+    Ok(None)
+}
+
+/// The offset of a list, however an attribute gives it.
+fn list_offset(
+    info: &UnitInfo,
+    sections: &Sections,
+    value: AttributeValue<Bytes>,
+) -> Result<Option<gimli::LocationListsOffset>> {
+    match value {
+        AttributeValue::LocationListsRef(offset) => Ok(Some(offset)),
+        AttributeValue::DebugLocListsIndex(index) => {
+            let lists = gimli::LocationLists::new(
+                gimli::DebugLoc::new(&[], LittleEndian),
+                gimli::DebugLocLists::new(sections.section(".debug_loclists"), LittleEndian),
+            );
+            Ok(Some(lists.get_offset(info.unit.encoding(), info.unit.loclists_base, index)?))
+        }
+        _ => Ok(None),
     }
 }
 
@@ -653,7 +693,7 @@ fn contribution(info: &UnitInfo, elf: &Elf, section: usize) -> Result<Option<usi
 fn grow_tables(
     old: &[u8],
     splices: &Splices,
-    indexed: &BTreeMap<usize, Vec<Splice>>,
+    lists: &Lists,
     data: &mut [u8],
 ) -> Result<()> {
     if splices.is_empty() {
@@ -675,10 +715,10 @@ fn grow_tables(
         patch(data, new, splices.map(end).wrapping_sub(new + 4) as u64, 4)?;
         let base = at + HEADER_BYTES;
         let entries = word(at + 8)?;
-        let added = indexed.get(&at).map_or(&[][..], Vec::as_slice);
+        let added = lists.indexed.get(&at).map_or(&[][..], Vec::as_slice);
         patch(data, splices.map(at + 8), (entries + added.len()) as u64, 4)?;
         for (number, splice) in added.iter().enumerate() {
-            let list = splices.inserted(splice).ok_or_else(|| Error::Dwarf("a lost list".into()))?;
+            let list = lists.inserted(splices, *splice)?;
             let entry = splices.map(base) + 4 * (entries + number);
             patch(data, entry, list.wrapping_sub(splices.map(base)) as u64, 4)?;
         }
