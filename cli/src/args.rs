@@ -23,6 +23,7 @@ pub enum Command {
     Report(Report),
     Opt(Opt),
     Prove(Prove),
+    Repair(Repair),
     PluginPath(PluginPath),
     Toolchain(Toolchain),
     Selftest(Selftest),
@@ -191,6 +192,96 @@ pub struct Prove {
 
     #[command(flatten)]
     pub llvm: LlvmArgs,
+}
+
+/// Write what a proof says about variables into the debug information of an object
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc repair s000.o --source s000.c --flag=-fwrapv -o s000.repaired.o --stats
+  metaloc repair s000.o --source s000.c --flag=-fwrapv --proof s000.json -o s000.repaired.o --stats --format csv
+
+Functions that are proved equal to their source are repaired, the others are listed with the reason. Every value that is
+written has been shown right at its pc; --write-proof keeps these obligations with the proof.
+Exit status: 0 the output was written, changed or not, 2 could not run.")]
+pub struct Repair {
+    /// An ELF object with debug information
+    #[arg(value_name = "OBJECT")]
+    pub object: PathBuf,
+
+    /// What it was compiled from: .c, or .ll
+    #[arg(long, value_name = "FILE")]
+    pub source: PathBuf,
+
+    /// Write the repaired object here
+    #[arg(short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// A proof by `metaloc prove`; without it, the functions are proved first
+    #[arg(long, value_name = "PROOF")]
+    pub proof: Option<PathBuf>,
+
+    /// Write the proof with all locations and their obligations here
+    #[arg(long, value_name = "FILE")]
+    pub write_proof: Option<PathBuf>,
+
+    /// Only this function
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+
+    /// A flag of the compiler that changes what the source means: -fwrapv, -DN=8
+    #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
+    pub flags: Vec<String>,
+
+    /// Print what was improved, by function and in total
+    #[arg(long)]
+    pub stats: bool,
+
+    /// How far values are spread from where the two programs correspond
+    #[arg(long, value_enum, default_value_t = Spread::All)]
+    pub variant: Spread,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t = TableFormat::Text)]
+    pub format: TableFormat,
+
+    /// Seconds for the proof of each function
+    #[arg(long, value_name = "N", default_value = "60")]
+    pub time: u64,
+
+    /// Seconds for each question to the solver
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub query_time: u64,
+
+    /// Functions at a time; default: one per core
+    #[arg(short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+}
+
+/// How far values are spread (the paper's ablation).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Spread {
+    /// Only where the two programs correspond
+    None,
+    /// On, while the places it speaks of stay as they are
+    Forward,
+    /// And over steps that can be undone
+    Reversible,
+    /// And to places that will hold it at the next corresponding point
+    All,
+}
+
+/// How to print a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// For people
+    Text,
+    /// One JSON document
+    Json,
+    /// Comma-separated values
+    Csv,
 }
 
 /// A solver.

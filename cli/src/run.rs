@@ -4,6 +4,7 @@ mod bench;
 mod opt;
 mod plugin_path;
 mod prove;
+mod repair;
 mod report;
 mod selftest;
 mod toolchain;
@@ -23,6 +24,7 @@ pub fn run(args: Args) -> Result<Status> {
         Command::Report(args) => report::run(&args),
         Command::Opt(args) => opt::run(&args),
         Command::Prove(args) => prove::run(&args),
+        Command::Repair(args) => repair::run(&args),
         Command::PluginPath(args) => plugin_path::run(&args),
         Command::Toolchain(args) => toolchain::run(&args),
         Command::Selftest(args) => selftest::run(&args),

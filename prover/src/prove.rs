@@ -9,7 +9,8 @@ use crate::product::problem::{Problem, ProblemError, Setting};
 use crate::product::refute::{Refuted, refute};
 use crate::product::search::{Effort, Failure, Options, Search};
 use crate::smt::{Limits, Program, Solver, Statistics};
-use crate::source::RETURN_VALUE;
+use crate::graph::Graph;
+use crate::source::{RETURN_VALUE, SourceFunction};
 use metaloc_proof as proof;
 use std::time::{Duration, Instant};
 
@@ -111,25 +112,8 @@ fn attempt(
         Err(PairError::Machine(error)) => return Ok(Verdict::Unsupported(error.to_string())),
     };
     let source = pair.source;
-    let globals: Vec<proof::Global> = source
-        .globals
-        .iter()
-        .map(|global| proof::Global {
-            symbol: global.symbol.clone(),
-            size_bytes: global.size_bytes,
-            align_bytes: global.align_bytes,
-        })
-        .collect();
-    let returned = source.returns_bits.map(|bits| arena.variable(RETURN_VALUE, Sort::Bits(bits)));
-    let problem = Problem {
-        source: source.graph.clone(),
-        machine: pair.machine,
-        globals: globals.clone(),
-        parameters: source.parameters.iter().map(|parameter| parameter.variable).collect(),
-        returned,
-        low_globals: low_globals(code),
-        alignments: code.alignments.clone(),
-    };
+    let problem = problem(&mut arena, &source, pair.machine, code);
+    let globals = problem.globals.clone();
     let setting = match Setting::new(&mut arena, problem) {
         Ok(setting) => setting,
         Err(error @ (ProblemError::StackParameters | ProblemError::Call(_))) => {
@@ -161,6 +145,30 @@ fn attempt(
         validate(&function, &globals)?;
     }
     Ok(Verdict::Proved(Box::new(Proved { function, globals, unroll })))
+}
+
+/// What is to be proved of a pair of graphs.
+pub(crate) fn problem(
+    arena: &mut Arena,
+    source: &SourceFunction,
+    machine: Graph,
+    code: &FunctionCode,
+) -> Problem {
+    let global = |global: &crate::ir::Global| proof::Global {
+        symbol: global.symbol.clone(),
+        size_bytes: global.size_bytes,
+        align_bytes: global.align_bytes,
+    };
+    let returned = source.returns_bits.map(|bits| arena.variable(RETURN_VALUE, Sort::Bits(bits)));
+    Problem {
+        source: source.graph.clone(),
+        machine,
+        globals: source.globals.iter().map(global).collect(),
+        parameters: source.parameters.iter().map(|parameter| parameter.variable).collect(),
+        returned,
+        low_globals: low_globals(code),
+        alignments: code.alignments.clone(),
+    }
 }
 
 /// What the document's own rules say of a function, whatever file it will be in.

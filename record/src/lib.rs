@@ -51,6 +51,7 @@ pub trait Lookup: std::fmt::Debug {
     fn operands(&self, inst: InstId) -> Vec<InstId>;
 
     /// True if an instruction of `after` is there for other passes, and no machine code comes from it: it stores to
-    /// null or poison, which marks code that is never reached, or nothing but assumptions use its value.
+    /// null or poison, which marks code that is never reached, or only intrinsics without code use its value
+    /// (assumptions, lifetimes).
     fn is_marker(&self, inst: InstId) -> bool;
 }

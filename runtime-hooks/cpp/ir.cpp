@@ -197,7 +197,7 @@ bool metaloc_inst_is_marker(const void *P) {
     return isa<ConstantPointerNull>(S->getPointerOperand()) || isa<UndefValue>(S->getPointerOperand());
   return !I.use_empty() && !I.mayHaveSideEffects() && all_of(I.users(), [](const User *U) {
     const auto *II = dyn_cast<IntrinsicInst>(U);
-    return II && II->getIntrinsicID() == Intrinsic::assume;
+    return II && II->isAssumeLikeIntrinsic();
   });
 }
 

@@ -121,7 +121,7 @@ const void *metaloc_inst_next(const void *inst); // next that is no debug intrin
 const void *metaloc_inst_location(const void *inst);
 // The instructions among its operands; it must be in a function.
 size_t metaloc_inst_operands(const void *inst, const void **out, size_t capacity);
-// Stores to null or poison, or has a value that nothing but assumptions use.
+// Stores to null or poison, or has a value that only intrinsics without code use.
 bool metaloc_inst_is_marker(const void *inst);
 // `%name` as the printer writes it; empty for a value without a name.
 size_t metaloc_named_inst(const void *inst, char *out, size_t capacity);

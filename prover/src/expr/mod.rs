@@ -22,6 +22,13 @@ pub use eval::{Assignment, MemoryValue, Outcome, evaluate};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(u32);
 
+impl ExprId {
+    /// The number that it is.
+    pub fn number(self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
 /// Name of a variable or of an uninterpreted function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(u32);
@@ -241,6 +248,12 @@ impl Arena {
     pub fn variable(&mut self, name: &str, sort: Sort) -> ExprId {
         let symbol = self.symbol(name, sort);
         self.intern(Node::Variable(symbol), sort)
+    }
+
+    /// The variable of that name, if there is one.
+    pub fn find_variable(&self, name: &str) -> Option<ExprId> {
+        let symbol = self.named.get(name)?;
+        self.interned.get(&Node::Variable(*symbol)).copied()
     }
 
     /// A constant.

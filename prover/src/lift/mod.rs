@@ -64,6 +64,50 @@ pub fn lift_by(arena: &mut Arena, function: &FunctionCode, partition: Partition)
     Ok(Graph { points, edges })
 }
 
+/// A look into an edge: from its start to a point on the way, which no other edge leads to.
+#[derive(Debug, Clone)]
+pub struct Peek {
+    /// The point.
+    pub point: Point,
+    /// The step to it; its end is not a point of the graph.
+    pub edge: Edge,
+}
+
+/// Looks into the blocks of a graph that [`lift_by`] made: one for each instruction that does not start a block, in
+/// the order of pcs. Also the pcs of all instructions with their ends.
+pub fn peeks(
+    arena: &mut Arena,
+    function: &FunctionCode,
+    partition: Partition,
+) -> Result<(Vec<Peek>, Vec<std::ops::Range<u64>>), LiftError> {
+    let blocks = blocks::find(function)?;
+    let origins = Origins::infer(arena, &blocks, function)?;
+    let (mut found, mut pcs) = (Vec::new(), Vec::new());
+    for (number, block) in blocks.iter().enumerate() {
+        pcs.extend(block.instructions.iter().map(|instruction| instruction.ip()..instruction.next_ip()));
+        let layout = BlockLayout { origins: &origins, function, block: number, partition };
+        for length in 1..block.instructions.len() {
+            let start = Block { instructions: block.instructions[..length].to_vec() };
+            let ran = run::block(arena, &start, function, &layout)?;
+            let guard = arena.constant(Bits::bit(true));
+            found.push(Peek {
+                point: Point::Pc(block.instructions[length].ip()),
+                edge: Edge {
+                    from: PointId(number as u32),
+                    to: PointId(u32::MAX),
+                    guard,
+                    assignments: ran.assignments,
+                    requirements: ran.requirements,
+                    accesses: ran.accesses,
+                    assumptions: Vec::new(),
+                    call: None,
+                },
+            });
+        }
+    }
+    Ok((found, pcs))
+}
+
 /// Where the addresses of one block lead.
 struct BlockLayout<'a> {
     origins: &'a Origins,

@@ -53,14 +53,14 @@ impl Assumed {
         node: &Node,
     ) -> Option<Assumed> {
         let invariants = node.invariants(arena)?;
-        let mut gathered = Gathered::default();
+        let mut definitions = Vec::new();
         let (mut bits, mut memories) = (Vec::new(), Vec::new());
         for invariant in &invariants {
             match invariant {
                 Invariant::Zero { relation, wide, condition } => {
                     bits.push(*condition);
                     if let Some((column, value)) = definition(arena, relation, *wide, &node.columns) {
-                        gathered.add(&column.place, column.value, value);
+                        definitions.push((column.place.clone(), column.value, value));
                     }
                 }
                 Invariant::Bound(bound) => bits.push(bound.condition),
@@ -69,6 +69,22 @@ impl Assumed {
                     memories.push((machine, source));
                 }
             }
+        }
+        Some(Assumed::of(arena, normaliser, bits, memories, &definitions))
+    }
+
+    /// What some bits and equal memories give; `definitions` are places, their values, and what these are equal to
+    /// wherever the bits are set.
+    pub fn of(
+        arena: &mut Arena,
+        normaliser: &mut Normaliser,
+        bits: Vec<ExprId>,
+        memories: Vec<(ExprId, ExprId)>,
+        definitions: &[(Place, ExprId, ExprId)],
+    ) -> Assumed {
+        let mut gathered = Gathered::default();
+        for (place, column, value) in definitions {
+            gathered.add(place, *column, *value);
         }
         let definitions = gathered.definitions(arena);
         let variables = Substitution::new(definitions.iter().chain(&memories).copied());
@@ -86,7 +102,7 @@ impl Assumed {
                 (assumed.plain(arena, normaliser, term), assumed.plain(arena, normaliser, value));
             assumed.replace(arena, term, value);
         }
-        Some(assumed)
+        assumed
     }
 
     /// Replaces a normal form from now on; that the two are equal where this is used is for the caller to

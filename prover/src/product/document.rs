@@ -57,22 +57,8 @@ pub fn function(
     let mut assumptions: Vec<proof::Assumption> = Vec::new();
     let mut obligations = Vec::new();
     for (number, part) in certified.iter().enumerate() {
-        let mut used = Vec::new();
-        for assumption in &part.assumptions {
-            let source_point = point_number(&mut source_points, &assumption.at)?;
-            let kind = assumption.kind;
-            let known =
-                assumptions.iter().position(|known| known.kind == kind && known.source_point == source_point);
-            let id = known.unwrap_or_else(|| {
-                let id = assumptions.len();
-                assumptions.push(proof::Assumption { id: id as u32, kind, source_point });
-                id
-            });
-            used.push(id as u32);
-        }
-        used.sort_unstable();
-        used.dedup();
-        obligations.push(obligation(number, part, used, described));
+        let used = numbered(&part.assumptions, &mut assumptions, &mut source_points)?;
+        obligations.push(obligation(number, part, used, (&described.solver, &described.rewrites)));
     }
     let code = described.code;
     let machine_point = |(number, point): (usize, &Point)| {
@@ -110,6 +96,30 @@ pub fn function(
         locations: Vec::new(),
         obligations,
     })
+}
+
+/// Numbers of assumptions; those that are not in the tables yet are added.
+pub(super) fn numbered(
+    used: &[crate::graph::Assumption],
+    assumptions: &mut Vec<proof::Assumption>,
+    source_points: &mut Vec<proof::SourcePoint>,
+) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for assumption in used {
+        let source_point = point_number(source_points, &assumption.at)?;
+        let kind = assumption.kind;
+        let known =
+            assumptions.iter().position(|known| known.kind == kind && known.source_point == source_point);
+        let id = known.unwrap_or_else(|| {
+            let id = assumptions.len();
+            assumptions.push(proof::Assumption { id: id as u32, kind, source_point });
+            id
+        });
+        numbers.push(id as u32);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Some(numbers)
 }
 
 /// IR values in the order in which they are first named.
@@ -181,7 +191,7 @@ fn source_points(
     points
 }
 
-fn source_place(point: &Point) -> proof::SourcePlace {
+pub(super) fn source_place(point: &Point) -> proof::SourcePlace {
     match point {
         Point::Ir { block, instruction } => {
             proof::SourcePlace::Instruction { block: block.clone(), instruction: *instruction }
@@ -341,7 +351,7 @@ fn hop(graph: &Graph, anchors: &Anchors, from: PointId, to: PointId) -> Option<P
     if branches.len() == 1 { branches.pop() } else { Some(Paths::Parallel(branches)) }
 }
 
-fn series(mut parts: Vec<Paths>) -> Paths {
+pub(super) fn series(mut parts: Vec<Paths>) -> Paths {
     match parts.len() {
         0 => Paths::Empty,
         1 => parts.remove(0),
@@ -350,7 +360,7 @@ fn series(mut parts: Vec<Paths>) -> Paths {
 }
 
 /// The same closed part several times in a row is said once.
-fn repeated(parts: Vec<Paths>) -> Vec<Paths> {
+pub(super) fn repeated(parts: Vec<Paths>) -> Vec<Paths> {
     let mut shorter: Vec<(Paths, u32)> = Vec::new();
     for part in parts {
         match shorter.last_mut() {
@@ -365,7 +375,7 @@ fn repeated(parts: Vec<Paths>) -> Vec<Paths> {
     shorter.into_iter().map(said).collect()
 }
 
-fn path_set(paths: Paths) -> PathSet {
+pub(super) fn path_set(paths: Paths) -> PathSet {
     let last = paths.ends().ok().flatten().map(|(_, last)| last);
     let visits = paths.visits();
     let delta = last.and_then(|last| visits.get(&last)).map_or(0, |(_, most)| *most);
@@ -373,11 +383,11 @@ fn path_set(paths: Paths) -> PathSet {
     PathSet { mu: mu as u32, delta: delta as u32, paths }
 }
 
-fn obligation(
+pub(super) fn obligation(
     number: usize,
     part: &Certified,
     assumptions: Vec<u32>,
-    described: &Described,
+    (solver, rewrites): (&(String, String), &[String]),
 ) -> proof::Obligation {
     let query = proof::Query {
         name: format!("q{number}"),
@@ -385,11 +395,11 @@ fn obligation(
         smt2: Some(part.script.clone()),
     };
     let discharge = match part.shown {
-        Shown::Rewriting => proof::Discharge::Normaliser { query, rewrites: described.rewrites.clone() },
+        Shown::Rewriting => proof::Discharge::Normaliser { query, rewrites: rewrites.to_vec() },
         Shown::Solver => proof::Discharge::Solver {
             query,
-            solver: described.solver.0.clone(),
-            version: described.solver.1.clone(),
+            solver: solver.0.clone(),
+            version: solver.1.clone(),
         },
     };
     let (index, of) = part.part;

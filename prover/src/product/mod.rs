@@ -6,7 +6,8 @@
 //! - [`replay`]: both programs on concrete states; [`refute`]: an input on which they differ;
 //! - [`triple`] and [`assumed`]: questions about one edge, settled by rewriting or by the solver;
 //! - [`search`] and `infer`: finding a product; [`certify`]: showing all its obligations, of the classes that
-//!   [`required`] lists; [`document`]: the proof.
+//!   [`required`] lists; [`document`]: the proof; [`locate`]: questions about
+//!   variables at any pc of a proved function.
 
 pub mod assumed;
 pub mod certify;
@@ -14,6 +15,7 @@ pub mod columns;
 pub mod document;
 pub mod flow;
 mod infer;
+pub mod locate;
 pub mod node;
 pub mod problem;
 pub mod refute;

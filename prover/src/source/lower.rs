@@ -1,11 +1,11 @@
 //! A function of the IR as a transition graph.
 
-use super::bindings::{self, PointFacts};
+use super::bindings::{self, PointFacts, PointInfo};
 use super::origin::{Origin, Origins};
 use super::segment::{self, Segment, handed_on, phis, segments};
 use super::shape::{check_shape, frame, types};
 use super::step::Run;
-use super::{LowerError, SourceFunction, SourceParameter};
+use super::{LowerError, Peek, SourceFunction, SourceParameter};
 use crate::domain::{Domain, Layout, Symbolic};
 use crate::expr::{Arena, ExprId, Sort};
 use crate::graph::{Call, Edge, Graph, Point, PointId};
@@ -105,6 +105,27 @@ pub(super) fn lower(
     function: &Function,
     partition: Partition,
 ) -> Result<SourceFunction, LowerError> {
+    Ok(lower_cut(arena, module, function, partition, |_| Vec::new())?.0)
+}
+
+/// The same with looks into the segments.
+pub(super) fn lower_with_peeks(
+    arena: &mut Arena,
+    module: &Module,
+    function: &Function,
+    partition: Partition,
+) -> Result<(SourceFunction, Vec<Peek>), LowerError> {
+    lower_cut(arena, module, function, partition, cuts)
+}
+
+/// `cuts` says where to look into a segment, as numbers of its instructions.
+fn lower_cut(
+    arena: &mut Arena,
+    module: &Module,
+    function: &Function,
+    partition: Partition,
+    cuts: impl Fn(&Segment) -> Vec<usize>,
+) -> Result<(SourceFunction, Vec<Peek>), LowerError> {
     let refuse = |what: String| LowerError::new(module, function, None, what);
     if let Some(reason) = &function.refused {
         return Err(refuse(reason.clone()));
@@ -118,11 +139,71 @@ pub(super) fn lower(
     let layout = SourceLayout { partition, address_bits, next: RefCell::new(Region::Rest) };
     let frame = frame(module, function)?;
     let context = Context { module, origins: &origins, layout: &layout, frame, types: types(function) };
-    let segments = segments(function);
+    let mut segments = segments(function);
+    let whole = segments.len();
+    let mut parts = Vec::new();
+    for (number, segment) in segments.iter().enumerate() {
+        for cut in cuts(segment) {
+            let rest = Segment {
+                block: segment.block,
+                start: segment.start + cut,
+                instructions: &segment.instructions[cut..],
+            };
+            parts.push((number, cut, rest));
+        }
+    }
+    let numbers: Vec<(usize, usize)> = parts.iter().map(|(number, cut, _)| (*number, *cut)).collect();
+    segments.extend(parts.into_iter().map(|(_, _, rest)| rest));
     let facts = bindings::infer(module, function, &segments);
-    let handed_on: HashSet<&str> = handed_on(&segments).into_iter().chain(facts.values()).collect();
+    let named: HashSet<String> = facts.values().map(str::to_owned).collect();
+    segments.truncate(whole);
+    let handed_on: HashSet<&str> =
+        handed_on(&segments).into_iter().chain(named.iter().map(String::as_str)).collect();
     let graph = graph(arena, &context, function, &segments, &handed_on)?;
-    finish(arena, &context, function, graph, facts)
+    let mut peeks = Vec::new();
+    for (number, cut) in numbers {
+        let segment = &segments[number];
+        let start = Segment {
+            block: segment.block,
+            start: segment.start,
+            instructions: &segment.instructions[..cut],
+        };
+        let ran = run(arena, &context, function, &start, &handed_on)?;
+        let guard = arena.constant(crate::bits::Bits::bit(true));
+        let edge = Edge {
+            from: PointId(number as u32),
+            to: PointId(u32::MAX),
+            guard,
+            assignments: ran.assignments,
+            requirements: Vec::new(),
+            accesses: ran.accesses,
+            assumptions: ran.assumptions,
+            call: None,
+        };
+        let point = segment::point(&segment.block.label, segment.start + cut);
+        peeks.push(Peek { edge, point, info: PointInfo::default() });
+    }
+    let mut source = finish(arena, &context, function, graph, facts)?;
+    // The exit comes last.
+    let exit = source.points.pop();
+    let infos = source.points.split_off(whole);
+    for (peek, info) in peeks.iter_mut().zip(infos) {
+        peek.info = info;
+    }
+    source.points.extend(exit);
+    Ok((source, peeks))
+}
+
+/// Where the line, the column or a variable changes inside of a segment. A call is not looked into.
+fn cuts(segment: &Segment) -> Vec<usize> {
+    if segment.instructions.iter().any(|instruction| segment::is_event(&instruction.operation)) {
+        return Vec::new();
+    }
+    let changes = |number: &usize| {
+        let (before, here) = (&segment.instructions[number - 1], &segment.instructions[*number]);
+        !here.records.is_empty() || here.location != before.location
+    };
+    (1..segment.instructions.len()).filter(changes).collect()
 }
 
 fn graph(

@@ -88,6 +88,28 @@ pub fn lower(arena: &mut Arena, module: &Module, function: &Function) -> Result<
     }
 }
 
+/// A look into a segment: from its start to an instruction on the way.
+#[derive(Debug, Clone)]
+pub struct Peek {
+    /// The step to it; its end is not a point of the graph.
+    pub edge: crate::graph::Edge,
+    /// The instruction.
+    pub point: crate::graph::Point,
+    /// What is known there.
+    pub info: PointInfo,
+}
+
+/// The graph, and looks into its segments wherever the line, the column or a variable of the source changes. All
+/// values that some variable is anywhere are variables of the graph.
+pub fn lower_with_peeks(
+    arena: &mut Arena,
+    module: &Module,
+    function: &Function,
+    partition: Partition,
+) -> Result<(SourceFunction, Vec<Peek>), LowerError> {
+    lower::lower_with_peeks(arena, module, function, partition)
+}
+
 /// The same with a given cut of memory. The finest one is right only if the graph does not
 /// [need merging](Graph::needs_merging).
 pub fn lower_by(

@@ -1,0 +1,77 @@
+//! The prover's answers as repair asks for them.
+
+use metaloc_proof::{Exact, Variable};
+use metaloc_prover::product::locate::{self, LocateError, Locator};
+use metaloc_repair::derive::{At, Change, Linear, PlaceForm, Proved};
+use metaloc_repair::schedule::{MachineStep, SourceStep};
+use std::ops::Range;
+
+pub struct Asked(pub Locator);
+
+fn place(at: At) -> locate::At {
+    locate::At { edge: at.edge, machine: at.machine, source: at.source }
+}
+
+fn linear(form: locate::Linear) -> Linear {
+    Linear { terms: form.terms, constant: form.constant }
+}
+
+impl Proved for Asked {
+    type Error = LocateError;
+
+    fn instructions(&self) -> Vec<Range<u64>> {
+        self.0.instructions().to_vec()
+    }
+
+    fn variables(&self) -> Vec<Variable> {
+        self.0.variables().to_vec()
+    }
+
+    fn edges(&self) -> usize {
+        self.0.edges()
+    }
+
+    fn machine(&self, edge: usize) -> Vec<MachineStep> {
+        let step = |position: &locate::MachinePosition| MachineStep { pc: position.pc, stored: position.stored };
+        self.0.machine(edge).iter().map(step).collect()
+    }
+
+    fn source(&self, edge: usize) -> Vec<SourceStep> {
+        let step = |position: &locate::SourcePosition| {
+            let place = position.location.as_ref();
+            let place = place.map_or((0, 0), |place| (u64::from(place.line), u64::from(place.column)));
+            SourceStep { place, stored: position.stored, round: position.round }
+        };
+        self.0.source(edge).iter().map(step).collect()
+    }
+
+    fn is_bound(&self, edge: usize, source: usize, variable: usize) -> bool {
+        self.0.is_bound(edge, source, variable)
+    }
+
+    fn same_memory(&mut self, at: At) -> Result<bool, LocateError> {
+        self.0.same_memory(place(at))
+    }
+
+    fn reached(&mut self, at: At) -> Result<bool, LocateError> {
+        self.0.reached(place(at))
+    }
+
+    fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, LocateError> {
+        let Some((target, places)) = self.0.forms(place(at), variable)? else { return Ok(None) };
+        let form = |known: locate::PlaceForm| PlaceForm {
+            term: known.term,
+            form: linear(known.form),
+            change: match known.change {
+                locate::Change::Kept => Change::Kept,
+                locate::Change::Reversible => Change::Reversible,
+                locate::Change::New => Change::New,
+            },
+        };
+        Ok(Some((linear(target), places.into_iter().map(form).collect())))
+    }
+
+    fn show(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
+        self.0.show(place(at), variable, value)
+    }
+}

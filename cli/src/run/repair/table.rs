@@ -1,0 +1,130 @@
+//! What `metaloc repair --stats` prints: `metaloc.repair/1`, a table, or comma-separated values.
+
+use metaloc_repair::Counts;
+use serde::Serialize;
+
+use super::super::prove::VerdictName;
+
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    pub schema: String,
+    pub object: String,
+    pub source: String,
+    pub variant: String,
+    pub changed: bool,
+    pub debug_bytes_before: u64,
+    pub debug_bytes_after: u64,
+    pub functions: Vec<FunctionRow>,
+    pub total: Row,
+}
+
+#[derive(Debug, Serialize)]
+pub struct FunctionRow {
+    pub name: String,
+    pub verdict: VerdictName,
+    /// Why it is not repaired; `null` if it is.
+    pub reason: Option<String>,
+    pub seconds: f64,
+    #[serde(flatten)]
+    pub row: Row,
+}
+
+/// The columns, by the paper's names and ours.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Row {
+    #[serde(rename = "T")]
+    t: usize,
+    #[serde(rename = "U")]
+    u: usize,
+    #[serde(rename = "V")]
+    v: usize,
+    #[serde(rename = "O")]
+    o: usize,
+    #[serde(rename = "M")]
+    m: usize,
+    #[serde(rename = "I")]
+    i: usize,
+    corrected: usize,
+    grouped: usize,
+    confirmed: usize,
+    removed: usize,
+    kept: usize,
+    unprintable: usize,
+}
+
+impl From<Counts> for Row {
+    fn from(counts: Counts) -> Row {
+        Row {
+            t: counts.pcs,
+            u: counts.updated_pcs,
+            v: counts.improved_variables,
+            o: counts.available,
+            m: counts.missing,
+            i: counts.incorrectly_constant,
+            corrected: counts.corrected,
+            grouped: counts.grouped,
+            confirmed: counts.confirmed,
+            removed: counts.removed,
+            kept: counts.kept,
+            unprintable: counts.unprintable,
+        }
+    }
+}
+
+impl Row {
+    const NAMES: [&'static str; 12] = [
+        "T", "U", "V", "O", "M", "I", "corrected", "grouped", "confirmed", "removed", "kept", "unprintable",
+    ];
+
+    fn numbers(&self) -> [usize; 12] {
+        [
+            self.t,
+            self.u,
+            self.v,
+            self.o,
+            self.m,
+            self.i,
+            self.corrected,
+            self.grouped,
+            self.confirmed,
+            self.removed,
+            self.kept,
+            self.unprintable,
+        ]
+    }
+}
+
+/// The table for people.
+pub fn text(summary: &Summary) -> String {
+    let mut out = format!("{:<16} {:<11}", "function", "verdict");
+    for name in Row::NAMES {
+        out.push_str(&format!(" {name:>width$}", width = name.len().max(4)));
+    }
+    out.push('\n');
+    let mut line = |name: &str, verdict: &str, row: &Row| {
+        out.push_str(&format!("{name:<16} {verdict:<11}"));
+        for (name, number) in Row::NAMES.iter().zip(row.numbers()) {
+            out.push_str(&format!(" {number:>width$}", width = name.len().max(4)));
+        }
+        out.push('\n');
+    };
+    for function in &summary.functions {
+        line(&function.name, function.verdict.text(), &function.row);
+    }
+    line("total", "", &summary.total);
+    out
+}
+
+/// One line per function and one for the total, with a header.
+pub fn csv(summary: &Summary) -> String {
+    let mut out = format!("function,verdict,{}\n", Row::NAMES.join(","));
+    let mut line = |name: &str, verdict: &str, row: &Row| {
+        let numbers: Vec<String> = row.numbers().iter().map(usize::to_string).collect();
+        out.push_str(&format!("{name},{verdict},{}\n", numbers.join(",")));
+    };
+    for function in &summary.functions {
+        line(&function.name, function.verdict.text(), &function.row);
+    }
+    line("total", "", &summary.total);
+    out
+}

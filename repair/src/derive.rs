@@ -1,0 +1,376 @@
+//! From a proof to claims: for each pc and variable an expression over the machine's state that the prover accepts in
+//! every part of the product graph in which the pc occurs.
+
+use crate::claims::{Claim, FunctionClaims, VariableClaims, Verdict};
+use crate::dwarf::read::FunctionCode;
+use crate::echelon::{Rational, solve};
+use crate::expression::depends_on_pc;
+use crate::object::{Said, SaidVariable};
+use crate::schedule::{MachineStep, SourceStep, schedule};
+use metaloc_proof::{Exact, Extend, Place, Sum, SumTerm, Term, Variable, Word};
+use num_traits::{One, Zero};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Expressions that are put to the prover for one pc and variable, at most.
+const MOST_CANDIDATES: usize = 6;
+
+/// Where on the product graph: an edge and a position on each side of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct At {
+    /// The edge.
+    pub edge: usize,
+    /// Position of the machine.
+    pub machine: usize,
+    /// Position of the source.
+    pub source: usize,
+}
+
+/// A linear form over parts of the state.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Linear {
+    /// Coefficients by number of the part.
+    pub terms: BTreeMap<u64, i128>,
+    /// The constant.
+    pub constant: i128,
+}
+
+/// A place of the machine, what it is, and what happened to it since the node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceForm {
+    /// The place.
+    pub term: Term,
+    /// Its value.
+    pub form: Linear,
+    /// What happened.
+    pub change: Change,
+}
+
+/// What happened to a place between the node and a pc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// Nothing.
+    Kept,
+    /// Something that can be undone.
+    Reversible,
+    /// It holds something else.
+    New,
+}
+
+/// How far what holds at a node is spread: the paper's ablation (section V-B).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Variant {
+    /// Only at the nodes.
+    None,
+    /// On to pcs where the places that it speaks of are as they were.
+    Forward,
+    /// And where they were changed by steps that can be undone.
+    Reversible,
+    /// And where other places hold what is needed, which is true at the next node.
+    All,
+}
+
+impl Variant {
+    fn allows(self, change: Change) -> bool {
+        match self {
+            Variant::None | Variant::Forward => change == Change::Kept,
+            Variant::Reversible => change <= Change::Reversible,
+            Variant::All => true,
+        }
+    }
+}
+
+/// A proved function that can be asked.
+pub trait Proved {
+    /// What may go wrong.
+    type Error;
+    /// Its instructions.
+    fn instructions(&self) -> Vec<Range<u64>>;
+    /// Its variables.
+    fn variables(&self) -> Vec<Variable>;
+    /// Number of edges of the product graph.
+    fn edges(&self) -> usize;
+    /// Positions of the machine on an edge.
+    fn machine(&self, edge: usize) -> Vec<MachineStep>;
+    /// Positions of the source on an edge.
+    fn source(&self, edge: usize) -> Vec<SourceStep>;
+    /// Whether a variable has a value at a position of the source.
+    fn is_bound(&self, edge: usize, source: usize, variable: usize) -> bool;
+    /// Whether the memories are seen to agree.
+    fn same_memory(&mut self, at: At) -> Result<bool, Self::Error>;
+    /// Whether the source certainly gets there.
+    fn reached(&mut self, at: At) -> Result<bool, Self::Error>;
+    /// What a variable and the machine's places are.
+    fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, Self::Error>;
+    /// Shows that a variable has a value.
+    fn show(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, Self::Error>;
+}
+
+/// What can be claimed of a function.
+pub fn derive<P: Proved>(
+    proved: &mut P,
+    code: FunctionCode,
+    said: &Said,
+    variant: Variant,
+) -> Result<FunctionClaims, P::Error> {
+    let places = occurrences(proved, said)?;
+    let instructions = proved.instructions();
+    let mut variables = Vec::new();
+    for (number, variable) in proved.variables().into_iter().enumerate() {
+        let mut claims = VariableClaims {
+            name: variable.name.clone(),
+            line: u64::from(variable.declared.line),
+            column: u64::from(variable.declared.column),
+            claims: BTreeMap::new(),
+        };
+        let mut matching = said.variables.iter().filter(|said| is_variable(said, &claims));
+        let (Some(old), None) = (matching.next(), matching.next()) else { continue };
+        let mut before: Option<Exact> = None;
+        for instruction in &instructions {
+            let pc = instruction.start;
+            let Some(all) = places.get(&pc) else { continue };
+            let at: Vec<At> = all.iter().map(|(at, _)| *at).collect();
+            let grouped = all.iter().any(|(_, grouped)| *grouped);
+            // A node of which the paper's first variant says something.
+            let is_node = at.iter().any(|at| at.machine == 0);
+            if variant == Variant::None && !is_node {
+                continue;
+            }
+            if !at.iter().all(|at| proved.is_bound(at.edge, at.source, number)) {
+                continue;
+            }
+            if let Some(value) = old.value(pc, variable.width_bits)
+                && accepted(proved, &at, number, &value)?
+            {
+                claims.claims.insert(pc, Claim { is: Verdict::Confirmed, grouped });
+                before = None;
+                continue;
+            }
+            let allowed = if is_node { Variant::All } else { variant };
+            let value = find(proved, &at, (number, &variable), before.as_ref(), allowed)?;
+            if let Some(value) = &value {
+                claims.claims.insert(pc, Claim { is: Verdict::Value(value.clone()), grouped });
+            }
+            before = value;
+        }
+        variables.push(claims);
+    }
+    Ok(FunctionClaims { code, instructions, variables })
+}
+
+fn is_variable(said: &SaidVariable, claims: &VariableClaims) -> bool {
+    let column = said.column.is_none_or(|column| claims.column == 0 || claims.column == column);
+    said.name == claims.name && said.line == claims.line && column
+}
+
+/// Where each pc occurs on the product graph, with the point of the source that it belongs to there.
+fn occurrences<P: Proved>(proved: &mut P, said: &Said) -> Result<BTreeMap<u64, Vec<(At, bool)>>, P::Error> {
+    let mut found = BTreeMap::<u64, Vec<(At, bool)>>::new();
+    for edge in 0..proved.edges() {
+        let (machine, source) = (proved.machine(edge), proved.source(edge));
+        let at = |machine, source| At { edge, machine, source };
+        let asked = std::cell::RefCell::new(&mut *proved);
+        let points = schedule(
+            &machine,
+            &source,
+            &said.rows,
+            |machine, source| asked.borrow_mut().same_memory(at(machine, source)),
+            |machine, source| asked.borrow_mut().reached(at(machine, source)),
+        )?;
+        for (number, (step, (source, grouped))) in machine.iter().zip(points).enumerate() {
+            found.entry(step.pc).or_default().push((at(number, source), grouped));
+        }
+    }
+    Ok(found)
+}
+
+fn accepted<P: Proved>(proved: &mut P, at: &[At], variable: usize, value: &Exact) -> Result<bool, P::Error> {
+    for at in at {
+        if !proved.show(*at, variable, value)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// An expression that the prover accepts everywhere.
+fn find<P: Proved>(
+    proved: &mut P,
+    at: &[At],
+    (number, variable): (usize, &Variable),
+    before: Option<&Exact>,
+    variant: Variant,
+) -> Result<Option<Exact>, P::Error> {
+    let mut forms = Vec::new();
+    for at in at {
+        match proved.forms(*at, number)? {
+            Some(form) => forms.push(form),
+            None => return Ok(None),
+        }
+    }
+    let mut tried = Vec::new();
+    for solution in solutions(&forms, before, variant) {
+        for value in expressions(&solution, variable) {
+            if tried.contains(&value) {
+                continue;
+            }
+            if tried.len() == MOST_CANDIDATES {
+                return Ok(None);
+            }
+            if accepted(proved, at, number, &value)? {
+                return Ok(Some(value));
+            }
+            tried.push(value);
+        }
+    }
+    Ok(None)
+}
+
+/// Coefficients of places, and a constant.
+type Solution = (Vec<(Term, Rational)>, Rational);
+
+/// Solutions that hold in all forms, the shortest first; one with the places of the expression before it, first of all.
+fn solutions(
+    forms: &[(Linear, Vec<PlaceForm>)],
+    before: Option<&Exact>,
+    variant: Variant,
+) -> Vec<Solution> {
+    let Some((_, first)) = forms.first() else { return Vec::new() };
+    // Places that every form has, in the state that the variant allows.
+    let usable: Vec<&Term> = first
+        .iter()
+        .map(|place| &place.term)
+        .filter(|term| {
+            forms.iter().all(|(_, places)| {
+                places.iter().any(|place| place.term == **term && variant.allows(place.change))
+            })
+        })
+        .collect();
+    let registers: Vec<&Term> = usable.iter().copied().filter(|term| !is_address(term)).collect();
+    let addresses: Vec<&Term> = usable.iter().copied().filter(|term| is_address(term)).collect();
+    let mut sets: Vec<Vec<&Term>> = vec![Vec::new()];
+    if let Some(before) = before {
+        let named: Vec<Term> = before.sum.terms.iter().map(|term| whole(&term.term)).collect();
+        sets.push(usable.iter().copied().filter(|term| named.contains(&whole(term))).collect());
+    }
+    sets.extend(registers.iter().map(|register| vec![*register]));
+    for register in &registers {
+        sets.extend(addresses.iter().map(|address| vec![*register, *address]));
+    }
+    for (number, left) in registers.iter().enumerate() {
+        sets.extend(registers[..number].iter().map(|right| vec![*left, *right]));
+    }
+    sets.push(registers.clone());
+    sets.push(usable.clone());
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for set in sets {
+        let Some(solution) = solution(forms, &set) else { continue };
+        let key = format!("{solution:?}");
+        if seen.insert(key) {
+            found.push(solution);
+        }
+        if found.len() > 2 * MOST_CANDIDATES {
+            break;
+        }
+    }
+    found
+}
+
+fn is_address(term: &Term) -> bool {
+    matches!(term, Term::Address { .. })
+}
+
+/// A register whatever part of it is meant.
+fn whole(term: &Term) -> Term {
+    match term {
+        Term::Machine { place: Place::Register { name, .. } } => Term::Machine {
+            place: Place::Register { name: name.clone(), low_bit: 0, width_bits: 0 },
+        },
+        other => other.clone(),
+    }
+}
+
+fn solution(forms: &[(Linear, Vec<PlaceForm>)], set: &[&Term]) -> Option<Solution> {
+    let (mut matrix, mut right) = (Vec::new(), Vec::new());
+    for (target, places) in forms {
+        let columns: Vec<&Linear> = set
+            .iter()
+            .map(|term| places.iter().find(|place| place.term == **term).map(|place| &place.form))
+            .collect::<Option<_>>()?;
+        let mut parts: BTreeSet<u64> = target.terms.keys().copied().collect();
+        parts.extend(columns.iter().flat_map(|column| column.terms.keys().copied()));
+        for part in parts {
+            let of = |form: &Linear| Rational::from_integer(form.terms.get(&part).copied().unwrap_or(0));
+            matrix.push(columns.iter().map(|column| of(column)).chain([Rational::zero()]).collect());
+            right.push(of(target));
+        }
+        let constant = |form: &Linear| Rational::from_integer(form.constant);
+        matrix.push(columns.iter().map(|column| constant(column)).chain([Rational::one()]).collect());
+        right.push(constant(target));
+    }
+    let mut solved = solve(&matrix, &right)?;
+    let constant = solved.pop()?;
+    let terms = set.iter().zip(solved).filter(|(_, factor)| !factor.is_zero());
+    Some((terms.map(|(term, factor)| ((*term).clone(), factor)).collect(), constant))
+}
+
+/// A solution as expressions that may be exact, the plainest first.
+fn expressions((terms, constant): &Solution, variable: &Variable) -> Vec<Exact> {
+    let divisor = terms
+        .iter()
+        .map(|(_, factor)| *factor.denom())
+        .chain([*constant.denom()])
+        .try_fold(1i128, |all, next| {
+            let common = gcd(all, next);
+            (all / common).checked_mul(next)
+        });
+    let Some(divisor) = divisor.filter(|divisor| *divisor < 1 << 31) else { return Vec::new() };
+    let word = |number: Rational, width_bits: u32| {
+        let scaled = *(number * Rational::from_integer(divisor)).numer();
+        Word(scaled as u128 & (u128::MAX >> (128 - width_bits)))
+    };
+    let width_of = |term: &Term| match term {
+        Term::Machine { place } => place.width_bits(),
+        _ => terms.iter().find_map(|(term, _)| match term {
+            Term::Machine { place } => Some(place.width_bits()),
+            _ => None,
+        }).unwrap_or(64),
+    };
+    let build = |width_bits: u32, signed: bool| -> Option<Exact> {
+        let mut sum = Sum { width_bits, terms: Vec::new(), constant: word(*constant, width_bits) };
+        for (term, factor) in terms {
+            let coefficient = word(*factor, width_bits);
+            if coefficient.0 == 0 {
+                continue;
+            }
+            let (term, extend) = match term {
+                Term::Machine { place: Place::Register { name, .. } } if width_of(term) > width_bits => {
+                    let place = Place::Register { name: name.clone(), low_bit: 0, width_bits };
+                    (Term::Machine { place }, Extend::None)
+                }
+                term if width_of(term) > width_bits => (term.clone(), Extend::Truncate),
+                term if width_of(term) == width_bits => (term.clone(), Extend::None),
+                _ => return None,
+            };
+            sum.terms.push(SumTerm { coefficient, term, extend });
+        }
+        Some(Exact { sum, divisor: Word(divisor as u128), signed })
+    };
+    let wide = terms.iter().map(|(term, _)| width_of(term)).max().unwrap_or(variable.width_bits);
+    if divisor == 1 {
+        return build(variable.width_bits.min(wide), variable.signed).into_iter().collect();
+    }
+    // Of narrow registers only unsigned quotients can be written.
+    let kinds: &[bool] = if wide < 64 { &[false] } else { &[true, false] };
+    kinds.iter().filter_map(|signed| build(wide, *signed)).collect()
+}
+
+fn gcd(left: i128, right: i128) -> i128 {
+    if right == 0 { left.abs() } else { gcd(right, left % right) }
+}
+
+/// Whether a claim needs an expression of its own at each pc.
+pub fn is_per_pc(claim: &Claim) -> bool {
+    matches!(&claim.is, Verdict::Value(value) if depends_on_pc(value))
+}

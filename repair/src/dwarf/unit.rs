@@ -1,0 +1,102 @@
+//! One unit of `.debug_info` as entries with the byte ranges of all their attributes: what is needed to copy most of
+//! it and change a little.
+
+use crate::error::{Result, unsupported};
+use gimli::{AttributeValue, DwAt, DwForm, DwTag, EndianSlice, LittleEndian};
+use std::ops::Range;
+
+/// Bytes of a section as gimli reads them.
+pub type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+/// An entry.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// Offset in `.debug_info`.
+    pub offset: usize,
+    /// The number of its abbreviation.
+    pub code: Range<usize>,
+    /// End of its attributes.
+    pub end: usize,
+    /// What it is.
+    pub tag: DwTag,
+    /// Whether entries below it follow.
+    pub has_children: bool,
+    /// Number of the entry that it is below.
+    pub parent: Option<usize>,
+    /// Its attributes.
+    pub attributes: Vec<Attribute<'a>>,
+}
+
+/// An attribute.
+#[derive(Debug, Clone)]
+pub struct Attribute<'a> {
+    /// Which.
+    pub name: DwAt,
+    /// How it is written.
+    pub form: DwForm,
+    /// Constant that stands in the abbreviation.
+    pub implicit: Option<i64>,
+    /// Its bytes in `.debug_info`; empty for what stands in the abbreviation.
+    pub range: Range<usize>,
+    /// What it says, by its name.
+    pub value: AttributeValue<Bytes<'a>>,
+    /// What it says, by its form.
+    pub raw: AttributeValue<Bytes<'a>>,
+}
+
+impl<'a> Entry<'a> {
+    /// An attribute by name.
+    pub fn attribute(&self, name: DwAt) -> Option<&Attribute<'a>> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
+    }
+
+    /// A constant, however it is written.
+    pub fn number(&self, name: DwAt) -> Option<u64> {
+        self.attribute(name).and_then(|attribute| attribute.value.udata_value())
+    }
+}
+
+/// All entries of a unit in the order of the file. `start` is where the unit begins.
+pub fn entries<'a>(unit: &gimli::Unit<Bytes<'a>>, start: usize) -> Result<Vec<Entry<'a>>> {
+    let mut raw = unit.entries_raw(None)?;
+    let mut found: Vec<Entry> = Vec::new();
+    let mut above: Vec<usize> = Vec::new();
+    while !raw.is_empty() {
+        let offset = start + raw.next_offset().0;
+        let Some(abbreviation) = raw.read_abbreviation()? else {
+            above.pop();
+            continue;
+        };
+        let code = offset..start + raw.next_offset().0;
+        let mut attributes = Vec::new();
+        for specification in abbreviation.attributes() {
+            let begin = start + raw.next_offset().0;
+            let attribute = raw.read_attribute(*specification)?;
+            if specification.form() == gimli::DW_FORM_indirect {
+                return unsupported("DW_FORM_indirect");
+            }
+            attributes.push(Attribute {
+                name: specification.name(),
+                form: specification.form(),
+                implicit: specification.implicit_const_value(),
+                range: begin..start + raw.next_offset().0,
+                value: attribute.value(),
+                raw: attribute.raw_value(),
+            });
+        }
+        let entry = Entry {
+            offset,
+            code,
+            end: start + raw.next_offset().0,
+            tag: abbreviation.tag(),
+            has_children: abbreviation.has_children(),
+            parent: above.last().copied(),
+            attributes,
+        };
+        if abbreviation.has_children() {
+            above.push(found.len());
+        }
+        found.push(entry);
+    }
+    Ok(found)
+}

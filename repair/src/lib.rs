@@ -1,0 +1,26 @@
+//! Repair: what a proof says about the variables of a function, written into the debug information of its object.
+//!
+//! - [`object`]: the whole: an object is read, asked, and written with claims;
+//! - [`derive`]: from a proof to claims, by [`schedule`] (which source point a pc belongs to) and [`echelon`];
+//! - [`claims`]: what is claimed, and how it is laid over what was there; [`stats`]: what is counted;
+//! - [`expression`]: values as DWARF; [`dwarf`]: the debug information; [`elf`], [`relocation`]: the file around it.
+//!
+//! **Invariant**: prints nothing, starts nothing, writes no file: bytes in, bytes out.
+
+pub mod claims;
+pub mod derive;
+pub mod dwarf;
+pub mod echelon;
+pub mod elf;
+pub mod error;
+pub mod expression;
+pub mod object;
+pub mod relocation;
+pub mod schedule;
+pub mod stats;
+
+pub use claims::{Claim, FunctionClaims, VariableClaims, Verdict};
+pub use dwarf::read::FunctionCode;
+pub use error::Error;
+pub use object::{Object, Repaired, Said, SaidVariable};
+pub use stats::Counts;

@@ -1,0 +1,168 @@
+//! An object to be repaired: read once, asked what it says of functions, written with claims about them.
+
+use crate::claims::{FunctionClaims, merge};
+use crate::dwarf::lines::{LineColumn, rows};
+use crate::dwarf::read::{Debug, FunctionCode, Old, Sections, UnitInfo, base};
+use crate::dwarf::write::{Change, rewrite};
+use crate::elf::{Elf, Machine};
+use crate::error::Result;
+use crate::expression::decode;
+use crate::relocation::symbols;
+use crate::stats::{Counts, count};
+use metaloc_proof::Exact;
+use std::collections::BTreeMap;
+
+/// An object and its debug information.
+pub struct Object<'a> {
+    elf: Elf<'a>,
+    sections: Sections,
+}
+
+/// What the debug information says of a function.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    /// Rows of the line table that begin at a pc.
+    pub rows: BTreeMap<u64, Vec<LineColumn>>,
+    /// Variables.
+    pub variables: Vec<SaidVariable>,
+}
+
+/// What the debug information says of a variable.
+#[derive(Debug, Clone)]
+pub struct SaidVariable {
+    /// Its name.
+    pub name: String,
+    /// Line of its declaration.
+    pub line: u64,
+    /// Column of its declaration, if the compiler said it.
+    pub column: Option<u64>,
+    base: u64,
+    machine: Machine,
+    old: Old,
+}
+
+impl SaidVariable {
+    /// Whether anything is said at a pc.
+    pub fn is_there(&self, pc: u64) -> bool {
+        self.old.at(self.base.wrapping_add(pc)).is_some()
+    }
+
+    /// The value that is said at a pc, if it is said plainly.
+    pub fn value(&self, pc: u64, width_bits: u32) -> Option<Exact> {
+        let encoded = self.old.at(self.base.wrapping_add(pc))?;
+        if !encoded.fields.is_empty() {
+            return None;
+        }
+        decode(&encoded.bytes, self.machine, width_bits)
+    }
+}
+
+/// The repaired object.
+#[derive(Debug)]
+pub struct Repaired {
+    /// The file; the input's bytes if nothing changed.
+    pub bytes: Vec<u8>,
+    /// Counts by function, in the order of the claims; nothing for one without debug information.
+    pub counts: Vec<Option<Counts>>,
+    /// Bytes of debug sections before and after.
+    pub debug_bytes: (u64, u64),
+}
+
+impl<'a> Object<'a> {
+    /// Reads an object.
+    pub fn parse(file: &'a [u8]) -> Result<Object<'a>> {
+        let elf = Elf::parse(file)?;
+        let sections = Sections::read(&elf)?;
+        Ok(Object { elf, sections })
+    }
+
+    /// For which processor.
+    pub fn machine(&self) -> Machine {
+        self.elf.machine
+    }
+
+    /// What is said of functions; nothing for one that the debug information does not have.
+    pub fn said(&self, functions: &[FunctionCode]) -> Result<Vec<Option<Said>>> {
+        let debug = self.sections.debug()?;
+        let mut found: Vec<Option<Said>> = functions.iter().map(|_| None).collect();
+        for unit in self.units(&debug, functions)? {
+            for info in &unit.functions {
+                let variables = info
+                    .variables
+                    .iter()
+                    .map(|variable| SaidVariable {
+                        name: variable.name.clone(),
+                        line: variable.line,
+                        column: variable.column,
+                        base: info.base,
+                        machine: self.elf.machine,
+                        old: variable.old.clone(),
+                    })
+                    .collect();
+                let rows = rows(&unit.unit, info.base, &functions[info.number].pcs)?;
+                found[info.number] = Some(Said { rows, variables });
+            }
+        }
+        Ok(found)
+    }
+
+    fn units<'d>(&self, debug: &Debug<'d>, functions: &[FunctionCode]) -> Result<Vec<UnitInfo<'d>>> {
+        let known = symbols(&self.elf)?;
+        let mut numbers = Vec::new();
+        let mut wanted = Vec::new();
+        for (number, function) in functions.iter().enumerate() {
+            if let Some(base) = base(&self.elf, &known, function) {
+                numbers.push(number);
+                wanted.push((function, base));
+            }
+        }
+        let mut units = debug.units(&wanted)?;
+        for info in units.iter_mut().flat_map(|unit| &mut unit.functions) {
+            info.number = numbers[info.number];
+        }
+        Ok(units)
+    }
+
+    /// The object with claims written into its debug information.
+    pub fn repair(&self, claims: &[FunctionClaims]) -> Result<Repaired> {
+        let debug = self.sections.debug()?;
+        let functions: Vec<FunctionCode> = claims.iter().map(|claims| claims.code.clone()).collect();
+        let units = self.units(&debug, &functions)?;
+        let mut counts: Vec<Option<Counts>> = claims.iter().map(|_| None).collect();
+        let mut changed: Vec<(&UnitInfo, Vec<Change>)> = Vec::new();
+        for unit in &units {
+            let mut changes = Vec::new();
+            for info in &unit.functions {
+                let function = &claims[info.number];
+                let mut pairs = Vec::new();
+                for variable in &function.variables {
+                    let mut matching = info.variables.iter().filter(|info| variable.is(info));
+                    // Two entries for one declaration: it is not clear which one is meant.
+                    let (Some(found), None) = (matching.next(), matching.next()) else { continue };
+                    let (list, counted) = merge(function, variable, found, info.base, self.elf.machine);
+                    pairs.push(counted);
+                    changes.extend(list.map(|list| Change {
+                        entry: found.entry,
+                        list,
+                        old: found.list.clone(),
+                    }));
+                }
+                counts[info.number] = Some(count(function.instructions.len(), &pairs));
+            }
+            if !changes.is_empty() {
+                changed.push((unit, changes));
+            }
+        }
+        let before = debug_bytes(&self.elf);
+        if changed.is_empty() {
+            return Ok(Repaired { bytes: self.elf.write()?, counts, debug_bytes: (before, before) });
+        }
+        let elf = rewrite(&self.elf, &self.sections, &changed)?;
+        Ok(Repaired { bytes: elf.write()?, counts, debug_bytes: (before, debug_bytes(&elf)) })
+    }
+}
+
+fn debug_bytes(elf: &Elf) -> u64 {
+    let debug = elf.sections.iter().filter(|section| section.name.starts_with(".debug"));
+    debug.map(|section| section.data.len() as u64).sum()
+}

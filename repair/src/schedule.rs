@@ -1,0 +1,155 @@
+//! Which point of the source a pc belongs to: s(pc), by positions along an edge of the product.
+//!
+//! At a node it is the node's own point. From there both programs go on, the source never back. Memory decides first:
+//! where the machine has stored something, the source goes on to where it has stored the same, and it does not pass
+//! its own next store before the machine has done that one. So each store of a scalar unrolled body has its own
+//! iteration, and what comes after a vector store belongs to the last iteration that it served. Where there are no
+//! stores on the edge, the source stays in its first iteration. Within these bounds the line table decides: the next
+//! point that has the line and the column of a row at the pc. No row, or line 0: the point stays.
+
+use crate::dwarf::lines::LineColumn;
+use std::collections::BTreeMap;
+
+/// A position of the machine on an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachineStep {
+    /// The pc.
+    pub pc: u64,
+    /// Whether memory was written since the position before.
+    pub stored: bool,
+}
+
+/// A position of the source on an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceStep {
+    /// Line and column; zeros if unknown.
+    pub place: LineColumn,
+    /// Whether memory was written since the position before.
+    pub stored: bool,
+    /// How often its point was met before on the edge.
+    pub round: usize,
+}
+
+/// The position of the source for each position of the machine, and whether the instruction there serves several
+/// iterations. `same_memory` and `reached` are asked of a pair of positions.
+pub fn schedule<E>(
+    machine: &[MachineStep],
+    source: &[SourceStep],
+    rows: &BTreeMap<u64, Vec<LineColumn>>,
+    mut same_memory: impl FnMut(usize, usize) -> Result<bool, E>,
+    mut reached: impl FnMut(usize, usize) -> Result<bool, E>,
+) -> Result<Vec<(usize, bool)>, E> {
+    let stores = source.iter().any(|step| step.stored);
+    let several = source.iter().any(|step| step.round > 0 && Some(step) != source.last());
+    let mut found: Vec<(usize, bool)> = Vec::new();
+    let (mut at, mut behind) = (0, false);
+    for (number, step) in machine.iter().enumerate() {
+        behind |= step.stored;
+        if number == 0 {
+            found.push((0, several));
+            continue;
+        }
+        if behind && stores {
+            // Memory can only be the same right after a store of the source.
+            for next in (at..source.len()).filter(|next| source[*next].stored) {
+                if same_memory(number, next)? {
+                    if reached(number, next)? {
+                        (at, behind) = (next, false);
+                    }
+                    break;
+                }
+            }
+        }
+        if !behind {
+            for row in rows.get(&step.pc).into_iter().flatten() {
+                if let Some(next) = next_in_line(source, at, *row, stores)
+                    && next != at
+                    && reached(number, next)?
+                {
+                    at = next;
+                }
+            }
+        }
+        found.push((at, several));
+    }
+    Ok(mark_groups(machine, source, found))
+}
+
+/// The next position with a row's line and column, or else its line, up to the next store.
+fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, stores: bool) -> Option<usize> {
+    if row.0 == 0 {
+        return None;
+    }
+    let ahead = source[at..].iter().enumerate().take_while(|(number, step)| {
+        *number == 0 || (if stores { !step.stored } else { step.round == 0 })
+    });
+    let ahead: Vec<(usize, &SourceStep)> = ahead.collect();
+    let exact = ahead.iter().find(|(_, step)| step.place == row);
+    let line = ahead.iter().find(|(_, step)| step.place.0 == row.0);
+    exact.or(line).map(|(number, _)| at + number)
+}
+
+/// An instruction serves several iterations if the source passes a point more than once until it goes on.
+fn mark_groups(machine: &[MachineStep], source: &[SourceStep], mut found: Vec<(usize, bool)>) -> Vec<(usize, bool)> {
+    let end = source.len().saturating_sub(1);
+    for number in 0..machine.len() {
+        let here = found[number].0;
+        let next = found[number + 1..].iter().map(|(at, _)| *at).find(|at| *at > here).unwrap_or(end);
+        let rounds = source[here..next].iter().filter(|step| step.stored).count();
+        let passes = source[next].round.saturating_sub(source[here].round);
+        found[number].1 = passes > 1 || rounds > 1 && passes > 0;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loop body of the source with the head at line 6, a store at line 7, the increment at 6:27; `rounds` of it.
+    fn body(rounds: usize) -> Vec<SourceStep> {
+        let mut steps = Vec::new();
+        for round in 0..rounds {
+            steps.push(SourceStep { place: (6, 21), stored: false, round });
+            steps.push(SourceStep { place: (7, 17), stored: false, round });
+            steps.push(SourceStep { place: (7, 10), stored: false, round });
+            steps.push(SourceStep { place: (6, 27), stored: true, round });
+        }
+        steps.push(SourceStep { place: (6, 21), stored: false, round: rounds });
+        steps
+    }
+
+    fn run(machine: &[(u64, bool)], source: &[SourceStep], rows: &[(u64, LineColumn)], per_store: usize) -> Vec<usize> {
+        let steps: Vec<MachineStep> =
+            machine.iter().map(|(pc, stored)| MachineStep { pc: *pc, stored: *stored }).collect();
+        let rows: BTreeMap<u64, Vec<LineColumn>> = rows.iter().map(|(pc, row)| (*pc, vec![*row])).collect();
+        let stored = |number: usize| steps[..=number].iter().filter(|step| step.stored).count() * per_store;
+        let done = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
+        let same = |machine: usize, source: usize| Ok::<_, ()>(stored(machine) == done(source));
+        let found = schedule(&steps, source, &rows, same, |_, _| Ok(true)).unwrap();
+        found.into_iter().map(|(at, _)| at).collect()
+    }
+
+    #[test]
+    fn a_vector_store_belongs_to_the_first_iteration_and_what_follows_to_the_last() {
+        let machine = [(0x10, false), (0x20, false), (0x27, true), (0x2d, false)];
+        let rows = [(0x10, (7, 17)), (0x20, (7, 10)), (0x27, (6, 27)), (0x2d, (6, 21))];
+        assert_eq!(run(&machine, &body(4), &rows, 4), [0, 2, 15, 16]);
+    }
+
+    #[test]
+    fn each_store_of_an_unrolled_body_has_its_iteration() {
+        let machine = [(1, false), (2, true), (3, false), (4, true)];
+        let rows = [(1, (7, 10)), (2, (7, 17)), (3, (7, 10)), (4, (6, 27))];
+        assert_eq!(run(&machine, &body(2), &rows, 1), [0, 5, 6, 7]);
+    }
+
+    #[test]
+    fn without_stores_the_source_stays_in_its_first_iteration() {
+        let mut source = body(4);
+        source.iter_mut().for_each(|step| step.stored = false);
+        let machine = [(1, false), (2, false), (3, false), (4, false)];
+        let rows = [(2, (7, 17)), (3, (6, 27)), (4, (6, 21))];
+        assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 3, 3]);
+    }
+}

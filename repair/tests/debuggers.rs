@@ -1,0 +1,183 @@
+//! What gdb and lldb print of repaired objects: the hand-written proof of s000, and the structure of the debug
+//! information over compilers, widths, versions of DWARF and kinds of executables.
+
+mod tools;
+
+use metaloc_proof::{Exact, Extend, MachinePlace, Place, Proof, Sum, SumTerm, Term, Word};
+use metaloc_repair::{Claim, FunctionClaims, FunctionCode, Object, VariableClaims, Verdict};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use tools::{Folder, regress};
+
+fn claims(symbol: &str, instructions: &[Range<u64>], variables: Vec<VariableClaims>) -> FunctionClaims {
+    let pcs = instructions[0].start..instructions[instructions.len() - 1].end;
+    let code = FunctionCode { symbol: symbol.to_owned(), pcs };
+    FunctionClaims { code, instructions: instructions.to_vec(), variables }
+}
+
+/// The locations of a hand-written proof, each up to the next instruction.
+fn located(proof: &Proof, instructions: &[Range<u64>]) -> FunctionClaims {
+    let function = &proof.functions[0];
+    let mut variables = Vec::new();
+    for variable in &function.variables {
+        let mut found = BTreeMap::new();
+        for location in function.locations.iter().filter(|location| location.variable == variable.id) {
+            let end = location.machine_prefix.paths.ends().unwrap().map(|(_, to)| to);
+            let point = end.unwrap_or(function.nodes[location.node as usize].machine_point);
+            let MachinePlace::Instruction { pc } = function.machine_points[point as usize].place else { panic!() };
+            found.insert(pc, Claim { is: Verdict::Value(location.value.clone()), grouped: true });
+        }
+        variables.push(VariableClaims {
+            name: variable.name.clone(),
+            line: u64::from(variable.declared.line),
+            column: u64::from(variable.declared.column),
+            claims: found,
+        });
+    }
+    claims(&function.machine.symbol, instructions, variables)
+}
+
+#[test]
+fn the_loop_counter_of_s000_has_its_true_values_in_both_debuggers() {
+    for (compiler, step) in [("gcc12", 4), ("clang19", 16)] {
+        let folder = Folder::new();
+        let object = regress(&format!("objects/s000-{compiler}-nopic.o"));
+        let proof = std::fs::read(regress(&format!("proofs/equal/s000-{compiler}-nopic.json"))).unwrap();
+        let proof = Proof::from_json(&proof).unwrap();
+        let instructions = tools::instructions(&object, "s000");
+        let function = located(&proof, &instructions);
+        let bytes = std::fs::read(&object).unwrap();
+        let repaired = Object::parse(&bytes).unwrap().repair(std::slice::from_ref(&function)).unwrap();
+        assert_ne!(repaired.bytes, bytes);
+        let written = folder.write("repaired.o", &repaired.bytes);
+        tools::nothing_new(&object, &written);
+        let driver = folder.write(
+            "driver.c",
+            b"int X[32000] __attribute__((aligned(16))), Y[32000] __attribute__((aligned(16))), val = 3;
+              int s000(void); int main(void) { return s000(); }",
+        );
+        let program = folder.link("gcc-12", &["-no-pie"], &[&driver, &written]);
+        let pcs: Vec<u64> = function.variables[0].claims.keys().copied().collect();
+        assert!(!pcs.is_empty(), "the proof has locations");
+        for pc in pcs {
+            let at = format!("s000+{pc}");
+            let expected = [0, step, 2 * step].map(|value| value.to_string());
+            assert_eq!(tools::gdb(&program, &at, 3, &["i"]), expected, "gdb, {compiler} {at}");
+            assert_eq!(tools::lldb(&program, "s000", pc, 3, &["i"]), expected, "lldb, {compiler} {at}");
+        }
+        // Once more changes nothing.
+        let again = Object::parse(&repaired.bytes).unwrap().repair(&[function]).unwrap();
+        assert!(again.bytes == repaired.bytes, "{compiler}: a second repair changes something");
+    }
+}
+
+/// Claims that no proof would make, to see that both debuggers read what was written: a constant, and the address of a
+/// global as it is known only at run time.
+fn made_up(object: &std::path::Path, wide: bool) -> FunctionClaims {
+    let instructions = tools::instructions(object, "f");
+    let bits = if wide { 64 } else { 32 };
+    let constant = |value: i64, width_bits: u32| Exact {
+        sum: Sum { width_bits, terms: Vec::new(), constant: Word(value as u128 & (u128::MAX >> (128 - width_bits))) },
+        divisor: Word(1),
+        signed: true,
+    };
+    let address = SumTerm { coefficient: Word(1), term: Term::Address { symbol: "X".into() }, extend: Extend::None };
+    let address = Exact {
+        sum: Sum { width_bits: bits, terms: vec![address], constant: Word(4) },
+        divisor: Word(1),
+        signed: true,
+    };
+    let stack = Place::Register { name: if wide { "rsp" } else { "esp" }.into(), low_bit: 0, width_bits: bits };
+    let stack = SumTerm { coefficient: Word(1), term: Term::Machine { place: stack }, extend: Extend::None };
+    let stack = Exact {
+        sum: Sum { width_bits: bits, terms: vec![stack], constant: Word(8) },
+        divisor: Word(4),
+        signed: wide,
+    };
+    let everywhere = |value: &Exact| {
+        let claim = Claim { is: Verdict::Value(value.clone()), grouped: false };
+        instructions.iter().map(|instruction| (instruction.start, claim.clone())).collect()
+    };
+    let variable = |name: &str, line, value: &Exact| VariableClaims {
+        name: name.to_owned(),
+        line,
+        column: 0,
+        claims: everywhere(value),
+    };
+    let variables = vec![
+        variable("a", 4, &address),
+        variable("b", 5, &stack),
+        variable("i", 6, &constant(-77, 32)),
+        variable("n", 3, &constant(4242, 32)),
+    ];
+    claims("f", &instructions, variables)
+}
+
+const PROGRAM: &str = "extern int X[], Y[];
+static int g(int m) { int q = m * 3; return q ^ X[0]; }
+int f(int n) {
+  long a = n;
+  long b = 2;
+  for (int i = 0; i < n; i++) {
+    int t = X[i] + g(i);
+    Y[i] = t;
+  }
+  return n;
+}
+int after(int k) { int u = k + 1; Y[0] = u; return u * 2; }
+";
+
+#[test]
+fn structures_of_all_kinds_are_read_back_by_both_debuggers() {
+    let mut done = 0;
+    for compiler in ["gcc-12", "clang-19"] {
+        for width in ["-m64", "-m32"] {
+            for flags in [
+                ["-gdwarf-5", "-O2"].as_slice(),
+                &["-gdwarf-4", "-O2", "-ffunction-sections"],
+                &["-gdwarf-5", "-O1", "-ffunction-sections", "-fPIC"],
+            ] {
+                for linking in ["-no-pie", "-pie"] {
+                    // Position-dependent code is not linked as the other kind.
+                    let code = if linking == "-pie" { "-fPIE" } else { "-fno-pie" };
+                    let folder = Folder::new();
+                    let source = folder.write("t.c", PROGRAM.as_bytes());
+                    let mut all = vec![width, code];
+                    all.extend(flags);
+                    let object = folder.compile(compiler, &all, &source, "t.o");
+                    let bytes = std::fs::read(&object).unwrap();
+                    let function = made_up(&object, width == "-m64");
+                    let repaired = Object::parse(&bytes).unwrap().repair(&[function.clone()]).unwrap();
+                    let what = format!("{compiler} {all:?} {linking}");
+                    assert_ne!(repaired.bytes, bytes, "{what}");
+                    assert!(repaired.counts[0].unwrap().updated_pcs > 0, "{what}");
+                    let written = folder.write("repaired.o", &repaired.bytes);
+                    tools::nothing_new(&object, &written);
+                    tools::same_program(&object, &written);
+                    let main = folder.write(
+                        "main.c",
+                        b"int X[100], Y[100]; int f(int); int after(int);
+                          int main(void) { f(3); return after(2) != 6; }",
+                    );
+                    // Another unit before it, so that offsets in the linked file are not those of the object.
+                    let program = folder.link("gcc-12", &[width, linking, "-g"], &[&main, &written]);
+                    for pc in [0, function.instructions[2].start - function.instructions[0].start] {
+                        let at = format!("f+{pc}");
+                        let wanted =
+                            ["n", "a - (long)&X[1]", "b - (long)((unsigned long)($sp + 8) >> 2)"];
+                        let gdb = tools::gdb(&program, &at, 1, &wanted);
+                        assert_eq!(gdb[0], "4242", "{what} at {at}: {gdb:?}");
+                        assert_eq!(gdb[1..], ["0", "0"], "{what} at {at}: {gdb:?}");
+                        let lldb = tools::lldb(&program, "f", pc, 1, &["n", "a", "b", wanted[1], wanted[2]]);
+                        assert_eq!(lldb[0], "4242", "{what} at {at}: {lldb:?}");
+                        assert_eq!(lldb[3..], ["0", "0"], "{what} at {at}: {lldb:?}");
+                    }
+                    // The function after the changed one still has its own.
+                    assert_eq!(tools::gdb(&program, "after", 1, &["k"]), ["2"], "{what}");
+                    done += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(done, 24);
+}

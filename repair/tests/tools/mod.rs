@@ -1,0 +1,165 @@
+//! Compilers, binutils and debuggers for the tests.
+
+#![allow(dead_code, missing_docs)]
+
+use metaloc_toolchain::process::{Outcome, Task};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A file of `regress/`.
+pub fn regress(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../regress").join(path)
+}
+
+pub fn run(program: &str, arguments: &[&str]) -> Outcome {
+    Task::new(program).args(arguments).timeout(LIMIT).run().unwrap_or_else(|error| panic!("{program}: {error}"))
+}
+
+pub fn succeed(program: &str, arguments: &[&str]) -> String {
+    let outcome = run(program, arguments);
+    assert!(outcome.exit.success(), "{program} {arguments:?}: {}\n{}", outcome.exit, outcome.stderr_text());
+    outcome.stdout_text()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of ours")
+}
+
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    pub fn compile(&self, compiler: &str, flags: &[&str], source: &Path, name: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        let mut arguments = flags.to_vec();
+        arguments.extend(["-c", text(source), "-o", text(&path)]);
+        succeed(compiler, &arguments);
+        path
+    }
+
+    pub fn link(&self, compiler: &str, flags: &[&str], inputs: &[&Path]) -> PathBuf {
+        let path = self.0.path().join("program");
+        let mut arguments = flags.to_vec();
+        arguments.extend(inputs.iter().map(|input| text(input)));
+        arguments.extend(["-o", text(&path)]);
+        succeed(compiler, &arguments);
+        path
+    }
+}
+
+/// Instructions of a function as objdump sees them.
+pub fn instructions(object: &Path, function: &str) -> Vec<Range<u64>> {
+    let listing = succeed("objdump", &["-d", "--no-show-raw-insn", &format!("--disassemble={function}"), text(object)]);
+    let pcs: Vec<u64> = listing
+        .lines()
+        .filter_map(|line| line.split_once(":\t"))
+        .filter_map(|(pc, _)| u64::from_str_radix(pc.trim(), 16).ok())
+        .collect();
+    assert!(!pcs.is_empty(), "{function} in {}", object.display());
+    // The last one is `ret`.
+    let mut found: Vec<Range<u64>> = pcs.windows(2).map(|pair| pair[0]..pair[1]).collect();
+    found.push(pcs[pcs.len() - 1]..pcs[pcs.len() - 1] + 1);
+    found
+}
+
+/// What verifiers say of an output, they say of its input.
+pub fn nothing_new(input: &Path, output: &Path) {
+    let complaints = |path: &Path| {
+        let outcome = run("llvm-dwarfdump-19", &["--verify", text(path)]);
+        let all = outcome.stdout_text() + &outcome.stderr_text();
+        let mut lines: Vec<String> =
+            all.lines().filter(|line| line.contains("error:") || line.contains("warning:")).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(complaints(output), complaints(input), "llvm-dwarfdump --verify {}", output.display());
+    let warnings = |path: &Path| {
+        let said = run("readelf", &["-w", text(path)]).stderr_text();
+        let lines = said.lines().filter(|line| line.contains("arning") || line.contains("rror"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (before, after) = (warnings(input), warnings(output));
+    // Offsets in a complaint may move.
+    assert!(after.len() <= before.len(), "readelf -w {}: {before:?}, now {after:?}", output.display());
+}
+
+/// Code and data are byte for byte the same, relocations of code mean the same.
+pub fn same_program(input: &Path, output: &Path) {
+    let sections = |path: &Path| {
+        let names = succeed("readelf", &["-SW", text(path)]);
+        let wanted = names.lines().filter_map(|line| line.split_once("] ")).map(|(_, rest)| rest.to_owned());
+        wanted
+            .filter(|rest| [".text", ".data", ".rodata", ".eh_frame", ".bss"].iter().any(|name| rest.starts_with(name)))
+            .map(|rest| rest.split_whitespace().next().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(sections(input), sections(output));
+    for section in sections(input) {
+        let dump = |path: &Path| run("objdump", &["-s", "-r", "-j", &section, text(path)]).stdout_text();
+        let bodies = [dump(input), dump(output)].map(|text| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(bodies[0], bodies[1], "{section}");
+    }
+}
+
+/// Values of expressions at a place, as often as it is passed.
+pub fn gdb(program: &Path, at: &str, times: usize, expressions: &[&str]) -> Vec<String> {
+    let mut arguments = vec!["-nx".to_owned(), "-batch".into(), "-ex".into(), "set debuginfod enabled off".into()];
+    arguments.extend(["-ex".into(), format!("break *({at})"), "-ex".into(), "run".into()]);
+    for time in 0..times {
+        for expression in expressions {
+            arguments.extend(["-ex".into(), format!("print {expression}")]);
+        }
+        if time + 1 < times {
+            arguments.extend(["-ex".into(), "continue".into()]);
+        }
+    }
+    arguments.push(text(program).to_owned());
+    let outcome = run("gdb", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let printed = outcome.stdout_text();
+    let values: Vec<String> = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix('$').and_then(|line| line.split_once(" = ")))
+        .map(|(_, value)| value.to_owned())
+        .collect();
+    assert_eq!(values.len(), times * expressions.len(), "{printed}\n{}", outcome.stderr_text());
+    values
+}
+
+/// Variables, and values of expressions, at a distance from a function's start, as often as the place is passed.
+pub fn lldb(program: &Path, function: &str, distance: u64, times: usize, variables: &[&str]) -> Vec<String> {
+    let mut arguments = vec!["-x".to_owned(), "-b".into()];
+    let mut command = |text: String| arguments.extend(["-o".to_owned(), text]);
+    // Addresses are known only when it runs.
+    command("breakpoint set -n main".into());
+    command("run".into());
+    command(format!("breakpoint set -a `(unsigned long)&{function}+{distance}`"));
+    for _ in 0..times {
+        command("continue".into());
+        for variable in variables {
+            let plain = variable.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+            command(format!("{} {variable}", if plain { "frame variable" } else { "expression --" }));
+        }
+    }
+    arguments.push(text(program).to_owned());
+    let outcome = run("lldb-19", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let printed = outcome.stdout_text();
+    let values: Vec<String> = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix('(').and_then(|line| line.split_once(" = ")))
+        .map(|(_, value)| value.to_owned())
+        .collect();
+    assert_eq!(values.len(), times * variables.len(), "{printed}\n{}", outcome.stderr_text());
+    values
+}
