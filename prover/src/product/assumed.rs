@@ -4,7 +4,8 @@
 
 use super::columns::Place;
 use super::node::{Invariant, Node, definition};
-use super::problem::{Setting, entry_variable};
+use super::problem::Setting;
+use crate::abi::Abi;
 use crate::bits::Bits;
 use crate::expr::normal::Normaliser;
 use crate::expr::substitute::Substitution;
@@ -25,6 +26,7 @@ pub struct Assumed {
     definitions: Vec<(ExprId, ExprId)>,
     /// Slots of the frame, offsets and values.
     slots: Vec<(i64, ExprId)>,
+    abi: &'static Abi,
     variables: Substitution,
     /// Normal forms that are replaced after that.
     terms: BTreeMap<ExprId, ExprId>,
@@ -33,12 +35,13 @@ pub struct Assumed {
 
 impl Assumed {
     /// Nothing.
-    pub fn nothing() -> Assumed {
+    pub fn nothing(setting: &Setting) -> Assumed {
         Assumed {
             bits: Vec::new(),
             memories: Vec::new(),
             definitions: Vec::new(),
             slots: Vec::new(),
+            abi: setting.problem.abi,
             variables: Substitution::default(),
             terms: BTreeMap::new(),
             rewritten: Substitution::default(),
@@ -77,6 +80,7 @@ impl Assumed {
             memories,
             definitions,
             slots: gathered.slots,
+            abi: setting.problem.abi,
             variables,
             terms: BTreeMap::new(),
             rewritten: Substitution::default(),
@@ -133,13 +137,13 @@ impl Assumed {
     /// what was replaced gets the value of its replacement.
     pub fn state(&self, arena: &mut Arena, table: &mut Table, like: &State, model: &Assignment) -> State {
         let mut state = table.with_model(arena, like, model);
-        let stack = Region::Stack.variable(arena);
-        let (stack, start) = (table.memory(arena, stack), entry_variable(arena, "rsp"));
+        let stack = Region::Stack.variable_in(arena, self.abi.address_bits);
+        let (stack, start) = (table.memory(arena, stack), self.abi.entry_stack(arena));
         let start = table.bits(arena, start);
         for (offset, value) in &self.slots {
             let value = Code::new(arena, table, &[*value]).bits(&state)[0];
-            let address = (state.bits[start] as u64).wrapping_add(*offset as u64);
-            state.memories[stack].store(address, value.value(), 8);
+            let address = self.abi.word(state.bits[start]).add(self.abi.word(*offset as u128));
+            state.memories[stack].store(address.value() as u64, value.value(), value.width_bits() / 8);
         }
         let values: Vec<ExprId> = self.definitions.iter().map(|(_, value)| *value).collect();
         let values = Code::new(arena, table, &values).bits(&state);
