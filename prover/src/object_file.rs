@@ -226,7 +226,8 @@ impl ObjectFile {
                 functions.push(function(file, &object, &symbol, index, &names, image.as_ref())?);
             }
         }
-        let thunks: BTreeMap<String, u8> = functions.iter().filter_map(pc_thunk).collect();
+        let thunks: BTreeMap<String, u8> =
+            object.symbols().filter(defined).filter_map(|symbol| pc_thunk(&object, &symbol)).collect();
         functions.iter_mut().for_each(|function| function.pc_thunks = thunks.clone());
         if functions.is_empty() {
             return Err(ObjectError::Stripped { file: file.to_owned() });
@@ -386,12 +387,19 @@ fn read_only_sections(object: &object::File) -> (BTreeMap<String, Vec<u8>>, BTre
     (constants, alignments)
 }
 
-/// `mov (%esp), register; ret` of i386, by its bytes.
-fn pc_thunk(function: &FunctionCode) -> Option<(String, u8)> {
-    let [0x8b, operands, 0x24, 0xc3] = function.bytes[..] else { return None };
+/// `mov (%esp), register; ret` of i386, by its bytes: gcc gives the symbol no size.
+fn pc_thunk(object: &object::File, symbol: &object::Symbol) -> Option<(String, u8)> {
+    let section = object.section_by_index(symbol.section_index()?).ok()?;
+    let start = usize::try_from(symbol.address()).ok()?;
+    let code = section.data().ok()?.get(start..start.checked_add(4)?)?;
+    let [0x8b, operands, 0x24, 0xc3] = *code else { return None };
     let register = operands >> 3;
-    let plain = function.address_bits == 32 && operands & 7 == 4 && operands >> 6 == 0 && register != 4;
-    plain.then(|| (function.name.clone(), register))
+    let plain = object.architecture() == object::Architecture::I386
+        && operands & 7 == 4
+        && operands >> 6 == 0
+        && register != 4
+        && section.relocations().next().is_none();
+    Some((symbol.name().ok().filter(|_| plain)?.to_owned(), register))
 }
 
 /// A signed 32-bit field of a section.

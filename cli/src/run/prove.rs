@@ -117,7 +117,10 @@ fn search(args: &Prove, object: &Path, source: &Path, picture: Option<Picture>) 
     let file = ObjectFile::parse(&name, &bytes)?;
     let functions: Vec<FunctionCode> = match &args.function {
         Some(function) => vec![file.function(function)?.clone()],
-        None => file.functions().to_vec(),
+        None => {
+            let own = |function: &&FunctionCode| !function.pc_thunks.contains_key(&function.name);
+            file.functions().iter().filter(own).cloned().collect()
+        }
     };
     let program = Program::find(Kind::Z3)?;
     let source_bytes = std::fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;

@@ -25,7 +25,7 @@ pub fn svg(document: &Document) -> String {
         y = placed.height + 3.0 * LINE;
     }
     format!(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{y:.0}" viewBox="0 0 {width:.0} {y:.0}">
+        r##"<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" width="{width:.0}" height="{y:.0}" viewBox="0 0 {width:.0} {y:.0}">
 <style>
 text {{ font: 12px "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1c2733; white-space: pre; }}
 .title {{ font-weight: bold; font-size: 13px; }}
@@ -57,7 +57,8 @@ fn draw(drawing: &Drawing, placed: &Layout, body: &mut String) {
         rectangle("bar", LINE + MARGIN);
         for (number, line) in lines.iter().enumerate() {
             let class = if number == 0 { "head" } else { "" };
-            text(body, class, left, at.top + MARGIN + LINE * number as f64, line);
+            let rise = if number == 0 { MARGIN / 2.0 } else { 0.0 };
+            text(body, class, left, at.top + MARGIN - rise + LINE * number as f64, line);
         }
         let _ = writeln!(
             body,

@@ -175,6 +175,13 @@ fn zero(function: &Function, sum: &Sum) -> String {
     let unit = |term: &&SumTerm| term.coefficient.0 == 1 || term.coefficient.0 == minus_one;
     let machine = |term: &&SumTerm| matches!(term.term, Term::Machine { .. });
     let units = || sum.terms.iter().filter(unit);
+    if let ([only], 0) = (sum.terms.as_slice(), sum.constant.0)
+        && only.coefficient.0.is_power_of_two()
+        && only.coefficient.0 != 1
+    {
+        let of = 1u128 << (sum.width_bits - only.coefficient.0.trailing_zeros());
+        return format!("{} is a multiple of {of}", term(function, only));
+    }
     let Some(defined) = units().find(machine).or_else(|| units().next()) else {
         return format!("{} = 0 mod 2^{}", side(function, sum), sum.width_bits);
     };
@@ -284,7 +291,9 @@ mod tests {
         let sum = Sum { width_bits: 32, terms, constant: Word(3) };
         assert_eq!(zero(&function, &sum), "eax = -2\u{b7}ecx - 3");
         let sum = Sum { width_bits: 32, terms: vec![register("eax", 1 << 30)], constant: Word(0) };
-        assert_eq!(zero(&function, &sum), "1073741824\u{b7}eax = 0 mod 2^32");
+        assert_eq!(zero(&function, &sum), "eax is a multiple of 4");
+        let sum = Sum { width_bits: 32, terms: vec![register("eax", 6)], constant: Word(2) };
+        assert_eq!(zero(&function, &sum), "6\u{b7}eax + 2 = 0 mod 2^32");
     }
 
     #[test]
