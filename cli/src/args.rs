@@ -145,12 +145,13 @@ pub struct Opt {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   metaloc prove s000.o --source s000.c --flag=-fwrapv -o proof.json
+  metaloc prove s000.o --source s000.c --flag=-fwrapv --graph s000.svg
   metaloc prove --check proof.json --solver cvc5
 
 Each function is proved, refuted (with an input that was run), unknown or unsupported.
 Exit status: 0 all functions proved (or all obligations confirmed), 1 not all, 2 could not run.")]
 pub struct Prove {
-    /// A relocatable x86-64 object
+    /// A relocatable object for x86-64 or i386
     #[arg(value_name = "OBJECT", conflicts_with = "check")]
     pub object: Option<PathBuf>,
 
@@ -162,13 +163,17 @@ pub struct Prove {
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
 
-    /// A flag of the compiler that changes what the source means: -fwrapv, -DN=8
+    /// A flag of the compiler that changes what the source means: -fwrapv, -DN=8; -m32 follows from the object
     #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
     pub flags: Vec<String>,
 
     /// Write the proof here
     #[arg(short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Draw the product graphs of what is proved, with their invariants, as .svg or .dot
+    #[arg(long, value_name = "FILE")]
+    pub graph: Option<PathBuf>,
 
     /// How to print what came of each function
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -324,7 +329,7 @@ pub enum ToolchainAction {
     },
 }
 
-/// Check that observing changes nothing: stock tools with and without the plugin, byte by byte
+/// Check that observing changes nothing, byte by byte, and that instructions mean what the processor does
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: metaloc selftest observer --llvm 19 --sample 300")]
 pub struct Selftest {
@@ -337,6 +342,8 @@ pub enum SelftestWhat {
     Observer(SelftestObserver),
     Clang(SelftestClang),
     Swap(SelftestSwap),
+    #[command(name = "x86")]
+    X86(SelftestX86),
 }
 
 /// LLVM's own transformation tests through opt, and real programs
@@ -423,6 +430,33 @@ pub struct SelftestSwap {
     pub llvm_source: LlvmSource,
 
     /// Number of tests at a time; default: one per core
+    #[arg(short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// Every row of the instruction table that proofs rest on, judged by this processor in 64-bit and 32-bit mode
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc selftest x86
+  metaloc selftest x86 --states 300 --only Pshuf --only Imul
+
+Each state is an instruction with random operands in random registers, flags and memory; all results are
+compared: registers, defined flags, memory, where control goes, faults.
+Exit status: 0 no mismatch, 1 a row disagrees with the processor, 2 something could not be run.")]
+pub struct SelftestX86 {
+    /// States for each row
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub states: NonZeroUsize,
+
+    /// Which states
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Only rows with this in their name, which is that of iced's `Code`
+    #[arg(long, value_name = "PART")]
+    pub only: Vec<String>,
+
+    /// How many rows at a time; default: one per core
     #[arg(short, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 }
@@ -526,7 +560,7 @@ pub enum TruthInputs {
 /// The kernels of regress/kernels, compiled and proved: verdicts, times and search effort
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  metaloc bench prove --compiler gcc-12 --flags paper
+  metaloc bench prove --compiler gcc-12 --flags paper --target i386
   metaloc bench prove --only s000,vpv,sum1d --at-least 3 --format json
 
 Each kernel is proved by a process of its own, as `metaloc prove` does it. Classes of failure: time, memory,
@@ -586,9 +620,13 @@ pub struct KernelArgs {
     #[arg(long, value_enum, default_value_t = KernelCompiler::Gcc12)]
     pub compiler: KernelCompiler,
 
-    /// With which flags beside -O3 -msse4.2 -fno-pic
+    /// With which flags beside -O3 -msse4.2
     #[arg(long, value_enum, default_value_t = KernelFlags::Paper)]
     pub flags: KernelFlags,
+
+    /// For which processor, and where the code may be loaded
+    #[arg(long, value_enum, default_value_t = KernelTarget::X86_64)]
+    pub target: KernelTarget,
 
     /// How many at a time; default: one per core
     #[arg(short, long, value_name = "N")]
@@ -620,6 +658,23 @@ pub enum KernelFlags {
     Paper,
     /// None
     Default,
+}
+
+/// What kernels are compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KernelTarget {
+    /// x86-64 at a fixed address: -fno-pic
+    #[value(name = "x86-64")]
+    X86_64,
+    /// x86-64, position-independent: -fpie
+    #[value(name = "x86-64-pie")]
+    X86_64Pie,
+    /// i386 at a fixed address, as in the papers: -m32 -fno-pic
+    #[value(name = "i386")]
+    I386,
+    /// i386, position-independent: -m32 -fpie
+    #[value(name = "i386-pie")]
+    I386Pie,
 }
 
 /// User and system time and memory of opt at default<O2>, plain and with the plugin, runs interleaved

@@ -108,6 +108,8 @@ pub enum Target {
     Pie,
     /// i386 at a fixed address.
     I386,
+    /// i386, position-independent.
+    I386Pie,
 }
 
 /// Flags of the papers' objects that today's compilers know (kernel-facts, section 1).
@@ -152,8 +154,10 @@ impl Configuration {
             Target::Fixed => ("", &["-fno-pic"][..]),
             Target::Pie => (", PIE", &["-fpie"][..]),
             Target::I386 => (", i386", &["-m32", "-fno-pic"][..]),
+            Target::I386Pie => (", i386, PIE", &["-m32", "-fpie"][..]),
         };
-        if target == Target::I386 {
+        let i386 = matches!(target, Target::I386 | Target::I386Pie);
+        if i386 {
             meaning.push("-m32".to_owned());
         }
         Ok(Configuration {
@@ -162,12 +166,12 @@ impl Configuration {
             flags: texts(&[&["-O3", "-msse4.2", "-g"], place, semantic].concat()),
             meaning,
             wraps: flags == Flags::Paper,
-            i386: target == Target::I386,
+            i386,
         })
     }
 
     /// gcc-12 and clang, with the flags of the papers and with plain ones, the latter also
-    /// position-independent, for x86-64; and the papers' for i386.
+    /// position-independent, for x86-64; and the papers' and plain position-independent ones for i386.
     pub fn all(llvm: &Llvm) -> Result<Vec<Configuration>> {
         let mut found = Vec::new();
         for (flags, target) in [
@@ -175,6 +179,7 @@ impl Configuration {
             (Flags::Default, Target::Fixed),
             (Flags::Default, Target::Pie),
             (Flags::Paper, Target::I386),
+            (Flags::Default, Target::I386Pie),
         ] {
             for compiler in [Compiler::Gcc12, Compiler::Clang] {
                 found.push(Configuration::new(llvm, compiler, flags, target)?);

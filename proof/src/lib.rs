@@ -8,12 +8,14 @@
 //! - [`paths`]: sets of paths in series-parallel form;
 //! - [`invariant`]: affine relations, inequalities and equality of memory;
 //! - [`obligation`]: what had to be shown, and how it was;
+//! - [`draw`]: pictures of the product graphs;
 //! - [`wire`]: JSON in and out, [`validate`]: everything that can be checked without a solver.
 //!
 //! **Invariant**: a [`Proof`] has passed validation; only a [`Document`] may be malformed.
 
 pub mod defect;
 pub mod document;
+pub mod draw;
 pub mod invariant;
 pub mod obligation;
 pub mod paths;

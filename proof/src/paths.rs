@@ -85,6 +85,18 @@ impl Paths {
         }
     }
 
+    /// How many paths there are; saturates.
+    pub fn count(&self) -> u64 {
+        match self {
+            Paths::Empty | Paths::Step(..) => 1,
+            Paths::Series(parts) => parts.iter().fold(1, |all, part| all.saturating_mul(part.count())),
+            Paths::Parallel(branches) => {
+                branches.iter().fold(0, |all, part| all.saturating_add(part.count()))
+            }
+            Paths::Repeat { times, body } => body.count().saturating_pow(*times),
+        }
+    }
+
     /// How often each point is met: least and most over all paths, starts not counted. Counts saturate.
     pub fn visits(&self) -> BTreeMap<u32, (u64, u64)> {
         match self {
@@ -162,6 +174,15 @@ fn parallel_visits(branches: &[Paths]) -> BTreeMap<u32, (u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_in_a_row_multiply_and_beside_each_other_add() {
+        let diamond = || Paths::Parallel(vec![Paths::Step(0, 1), Paths::Step(0, 2), Paths::Empty]);
+        let twice = Paths::Series(vec![diamond(), Paths::Step(2, 3), diamond()]);
+        assert_eq!(twice.count(), 9);
+        assert_eq!(Paths::Repeat { times: 4, body: Box::new(diamond()) }.count(), 81);
+        assert_eq!(Paths::Repeat { times: 64, body: Box::new(diamond()) }.count(), u64::MAX);
+    }
 
     fn diamond() -> Paths {
         let branch = |middle| Paths::Series(vec![Paths::Step(0, middle), Paths::Step(middle, 0)]);

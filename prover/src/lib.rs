@@ -5,9 +5,11 @@
 //! - [`domain`]: what semantics may do with words, concrete and symbolic;
 //! - [`x86`]: the table of instructions, judged by the processor in `cpu`;
 //! - [`ir`]: unoptimised LLVM IR, read from its text; [`source`] makes a transition graph of a function;
+//! - [`abi`]: the calling conventions;
 //! - [`object_file`]: functions of an ELF object; [`lift`] makes a transition [`graph`] of one, with memory by
 //!   [`region`].
 
+pub mod abi;
 pub mod affine;
 pub mod bits;
 pub mod domain;

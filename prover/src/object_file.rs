@@ -1,16 +1,22 @@
-//! Functions of an ELF object: bytes, range and relocations. So far relocatable objects for x86-64 and i386;
-//! everything else is one clear error.
+//! Functions of an ELF object: bytes, range and relocations. Relocatable objects for x86-64 and i386, linked ones
+//! for x86-64; everything else is one clear error.
+//!
+//! In a relocatable object the linker's fields say which symbol an address belongs to. In a linked one the numbers
+//! are there already, and the symbol table says what lies where ([`Image`]).
 
 use object::{
     Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionIndex, SectionKind,
     SymbolKind, elf,
 };
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// A relocatable object.
 #[derive(Debug)]
 pub struct ObjectFile {
     name: String,
+    address_bits: u32,
+    linked: bool,
     functions: Vec<FunctionCode>,
 }
 
@@ -33,6 +39,60 @@ pub struct FunctionCode {
     pub constants: BTreeMap<String, Vec<u8>>,
     /// What the addresses of these constants are multiples of: the linker keeps the alignment of a section.
     pub alignments: BTreeMap<String, u64>,
+    /// Functions that put their return address into a register and do nothing else, with the number of the
+    /// register: what i386 has for addresses relative to the pc.
+    pub pc_thunks: BTreeMap<String, u8>,
+    /// Where things are, if the linker has decided.
+    pub image: Option<Arc<Image>>,
+}
+
+/// The layout of a linked object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Loaded where it says, not somewhere else as a whole.
+    pub fixed: bool,
+    /// Variables by address, and read-only sections for what has no name.
+    places: Vec<PlacedSymbol>,
+}
+
+/// A symbol in a linked object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedSymbol {
+    /// Its name, or that of the section.
+    pub symbol: String,
+    /// Virtual address.
+    pub address: u64,
+    /// Size.
+    pub size_bytes: u64,
+}
+
+impl Image {
+    /// The symbol that an address is in, or one past; what it is not in may still be reached from it. Variables
+    /// come before sections.
+    pub fn at(&self, address: u64) -> Option<&PlacedSymbol> {
+        let inside = |known: &&PlacedSymbol| address.wrapping_sub(known.address) < known.size_bytes;
+        let past = |known: &&PlacedSymbol| address.wrapping_sub(known.address) == known.size_bytes;
+        self.places.iter().find(inside).or_else(|| self.places.iter().find(past))
+    }
+
+    /// The address of a symbol.
+    pub fn address(&self, symbol: &str) -> Option<u64> {
+        self.places.iter().find(|known| known.symbol == symbol).map(|known| known.address)
+    }
+}
+
+impl FunctionCode {
+    /// What it runs on, as a proof says it.
+    pub fn architecture(&self) -> metaloc_proof::Architecture {
+        architecture(self.address_bits)
+    }
+}
+
+fn architecture(address_bits: u32) -> metaloc_proof::Architecture {
+    match address_bits {
+        32 => metaloc_proof::Architecture::I386,
+        _ => metaloc_proof::Architecture::X86_64,
+    }
 }
 
 /// A field that the linker fills in.
@@ -61,7 +121,16 @@ pub enum RelocationKind {
     Relative32,
     /// The place of a constant that holds S, plus A - P.
     Got32,
+    /// [`GOT`] + A - P, 32 bits.
+    GotPc,
+    /// S + A - [`GOT`], 32 bits.
+    GotOffset,
+    /// The place of a constant that holds S, plus A - [`GOT`].
+    GotEntry,
 }
+
+/// The symbol for the table of addresses that position-independent i386 code computes from.
+pub const GOT: &str = "_GLOBAL_OFFSET_TABLE_";
 
 /// Why an object cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -82,8 +151,10 @@ pub enum ObjectError {
         /// What it is for.
         found: String,
     },
-    /// Not a relocatable object.
-    #[error("{file}: {found} files are not supported yet, want a relocatable object (.o)")]
+    /// Another kind of file.
+    #[error(
+        "{file}: unsupported: {found}; want a relocatable object (.o), or an x86-64 executable or library"
+    )]
     Kind {
         /// The file.
         file: String,
@@ -134,22 +205,53 @@ impl ObjectFile {
             let found = format!("{order}-endian {:?}", object.architecture());
             return Err(ObjectError::Architecture { file: file.to_owned(), found });
         }
-        if object.kind() != object::ObjectKind::Relocatable {
-            return Err(ObjectError::Kind { file: file.to_owned(), found: format!("{:?}", object.kind()) });
-        }
+        let refused = |found: String| ObjectError::Kind { file: file.to_owned(), found };
+        let image = match (object.kind(), object.architecture()) {
+            (object::ObjectKind::Relocatable, _) => None,
+            (object::ObjectKind::Executable | object::ObjectKind::Dynamic, object::Architecture::X86_64) => {
+                Some(Arc::new(image(&object)))
+            }
+            (object::ObjectKind::Executable | object::ObjectKind::Dynamic, _) => {
+                return Err(refused("a linked i386 file".to_owned()));
+            }
+            (kind, _) => return Err(refused(format!("a file of kind {kind:?}").to_lowercase())),
+        };
         let names = names(&object);
         let mut functions = Vec::new();
-        for symbol in
-            object.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-        {
-            if let Some(index) = symbol.section_index() {
-                functions.push(function(file, &object, &symbol, index, &names)?);
+        let defined = |symbol: &object::Symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition();
+        for symbol in all_symbols(&object).filter(defined) {
+            // What a linker adds for itself has no size.
+            let empty = image.is_some() && symbol.size() == 0;
+            if let Some(index) = symbol.section_index().filter(|_| !empty) {
+                functions.push(function(file, &object, &symbol, index, &names, image.as_ref())?);
             }
         }
+        let thunks: BTreeMap<String, u8> =
+            object.symbols().filter(defined).filter_map(|symbol| pc_thunk(&object, &symbol)).collect();
+        functions.iter_mut().for_each(|function| function.pc_thunks = thunks.clone());
         if functions.is_empty() {
             return Err(ObjectError::Stripped { file: file.to_owned() });
         }
-        Ok(ObjectFile { name: file.to_owned(), functions })
+        let address_bits = if object.architecture() == object::Architecture::I386 { 32 } else { 64 };
+        Ok(ObjectFile { name: file.to_owned(), address_bits, linked: image.is_some(), functions })
+    }
+
+    /// Width of an address: 64 or 32.
+    pub fn address_bits(&self) -> u32 {
+        self.address_bits
+    }
+
+    /// What it runs on, as a proof says it.
+    pub fn architecture(&self) -> metaloc_proof::Architecture {
+        architecture(self.address_bits)
+    }
+
+    /// Whether a linker has made it, as a proof says it.
+    pub fn kind(&self) -> metaloc_proof::ObjectKind {
+        match self.linked {
+            true => metaloc_proof::ObjectKind::Linked,
+            false => metaloc_proof::ObjectKind::Relocatable,
+        }
     }
 
     /// All functions, in the order of the symbol table.
@@ -177,6 +279,7 @@ fn function(
     symbol: &object::Symbol,
     index: SectionIndex,
     names: &Names,
+    image: Option<&Arc<Image>>,
 ) -> Result<FunctionCode, ObjectError> {
     let malformed = |reason: String| ObjectError::Malformed { file: file.to_owned(), reason };
     let section = object.section_by_index(index).map_err(|error| malformed(error.to_string()))?;
@@ -184,15 +287,22 @@ fn function(
     let name = symbol.name().map_err(|error| malformed(error.to_string()))?.to_owned();
     let section_name = section.name().map_err(|error| malformed(error.to_string()))?.to_owned();
     let data = section.data().map_err(|error| malformed(error.to_string()))?;
+    // Sections of a relocatable object begin at 0.
+    let start = low_pc.checked_sub(section.address());
+    let end = start.and_then(|start| start.checked_add(size));
     let range =
-        usize::try_from(low_pc).ok().zip(low_pc.checked_add(size).and_then(|end| usize::try_from(end).ok()));
+        start.zip(end).and_then(|(start, end)| usize::try_from(start).ok().zip(usize::try_from(end).ok()));
     let bytes = range
         .and_then(|(start, end)| data.get(start..end))
         .ok_or_else(|| malformed(format!("function `{name}` lies outside of {section_name}")))?
         .to_vec();
     let (mut relocations, mut constants, mut alignments) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-    for (pc, relocation) in section.relocations() {
-        if (low_pc..low_pc + size).contains(&pc) {
+    if image.is_some() {
+        (constants, alignments) = read_only_sections(object);
+    }
+    // A linked object may keep relocations; they have been applied.
+    for (pc, relocation) in section.relocations().filter(|_| image.is_none()) {
+        if pc.checked_sub(low_pc).is_some_and(|offset| offset < size) {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
             let kind = kind(object.architecture(), r_type).ok_or_else(|| ObjectError::Relocation {
                 file: file.to_owned(),
@@ -223,7 +333,73 @@ fn function(
         relocations,
         constants,
         alignments,
+        pc_thunks: BTreeMap::new(),
+        image: image.cloned(),
     })
+}
+
+/// The symbol table, or what is left of it for the dynamic linker.
+fn all_symbols<'a, 'b>(
+    object: &'b object::File<'a>,
+) -> Box<dyn Iterator<Item = object::Symbol<'a, 'b>> + 'b> {
+    match object.symbols().next() {
+        Some(_) => Box::new(object.symbols()),
+        None => Box::new(object.dynamic_symbols()),
+    }
+}
+
+/// What lies where in a linked object.
+fn image(object: &object::File) -> Image {
+    let mut places = Vec::new();
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    let data = |symbol: &object::Symbol| symbol.kind() == SymbolKind::Data && symbol.is_definition();
+    for symbol in all_symbols(object).filter(data) {
+        if let Ok(name) = symbol.name() {
+            *names.entry(name).or_default() += 1;
+            let (address, size_bytes) = (symbol.address(), symbol.size());
+            places.push(PlacedSymbol { symbol: name.to_owned(), address, size_bytes });
+        }
+    }
+    // A name that several have stands for none.
+    places.retain(|place| place.size_bytes > 0 && names.get(place.symbol.as_str()) == Some(&1));
+    for section in object.sections().filter(is_read_only) {
+        if let Ok(name) = section.name() {
+            let (address, size_bytes) = (section.address(), section.size());
+            places.push(PlacedSymbol { symbol: name.to_owned(), address, size_bytes });
+        }
+    }
+    Image { fixed: object.kind() == object::ObjectKind::Executable, places }
+}
+
+fn is_read_only(section: &object::Section) -> bool {
+    matches!(section.kind(), SectionKind::ReadOnlyData | SectionKind::ReadOnlyString)
+}
+
+/// Contents and alignments of the read-only sections of a linked object, by name.
+fn read_only_sections(object: &object::File) -> (BTreeMap<String, Vec<u8>>, BTreeMap<String, u64>) {
+    let (mut constants, mut alignments) = (BTreeMap::new(), BTreeMap::new());
+    for section in object.sections().filter(is_read_only) {
+        if let (Ok(name), Ok(data)) = (section.name(), section.data()) {
+            constants.insert(name.to_owned(), data.to_vec());
+            alignments.insert(name.to_owned(), section.align().max(1));
+        }
+    }
+    (constants, alignments)
+}
+
+/// `mov (%esp), register; ret` of i386, by its bytes: gcc gives the symbol no size.
+fn pc_thunk(object: &object::File, symbol: &object::Symbol) -> Option<(String, u8)> {
+    let section = object.section_by_index(symbol.section_index()?).ok()?;
+    let start = usize::try_from(symbol.address()).ok()?;
+    let code = section.data().ok()?.get(start..start.checked_add(4)?)?;
+    let [0x8b, operands, 0x24, 0xc3] = *code else { return None };
+    let register = operands >> 3;
+    let plain = object.architecture() == object::Architecture::I386
+        && operands & 7 == 4
+        && operands >> 6 == 0
+        && register != 4
+        && section.relocations().next().is_none();
+    Some((symbol.name().ok().filter(|_| plain)?.to_owned(), register))
 }
 
 /// A signed 32-bit field of a section.
@@ -238,10 +414,8 @@ fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<(Ve
     let RelocationTarget::Symbol(index) = target else { return None };
     let symbol = object.symbol_by_index(index).ok()?;
     let section = object.section_by_index(symbol.section_index()?).ok()?;
-    let read_only =
-        section.kind() == SectionKind::ReadOnlyData || section.kind() == SectionKind::ReadOnlyString;
     // Another object may bring its own definition of a symbol that is not local.
-    if !symbol.is_local() || !read_only || section.relocations().next().is_some() {
+    if !symbol.is_local() || !is_read_only(&section) || section.relocations().next().is_some() {
         return None;
     }
     let start = usize::try_from(symbol.address()).ok()?;
@@ -284,6 +458,9 @@ fn kind(architecture: object::Architecture, r_type: elf::RelocationType) -> Opti
         return match r_type {
             elf::R_386_32 => Some(RelocationKind::Absolute32),
             elf::R_386_PC32 | elf::R_386_PLT32 => Some(RelocationKind::Relative32),
+            elf::R_386_GOTPC => Some(RelocationKind::GotPc),
+            elf::R_386_GOTOFF => Some(RelocationKind::GotOffset),
+            elf::R_386_GOT32 | elf::R_386_GOT32X => Some(RelocationKind::GotEntry),
             _ => None,
         };
     }

@@ -1,15 +1,16 @@
 //! One function from object and IR to verdict: what `metaloc prove` does for each.
 
+use crate::abi::Abi;
 use crate::expr::{Arena, Sort};
+use crate::graph::Graph;
 use crate::ir::{IrError, Module};
 use crate::object_file::{FunctionCode, RelocationKind};
 use crate::pair::{PairError, pair};
 use crate::product::document::{Described, function};
-use crate::product::problem::{Problem, ProblemError, Setting};
+use crate::product::problem::{Placement, Problem, ProblemError, Setting};
 use crate::product::refute::{Refuted, refute};
 use crate::product::search::{Effort, Failure, Options, Search};
 use crate::smt::{Limits, Program, Solver, Statistics};
-use crate::graph::Graph;
 use crate::source::{RETURN_VALUE, SourceFunction};
 use metaloc_proof as proof;
 use std::time::{Duration, Instant};
@@ -65,6 +66,14 @@ pub enum ProveError {
     /// The solver.
     #[error(transparent)]
     Solver(#[from] crate::smt::SmtError),
+    /// The source was compiled for another word size than the object.
+    #[error("the source has {source_bits}-bit pointers, the object {machine_bits}-bit ones")]
+    Widths {
+        /// Of the source.
+        source_bits: u32,
+        /// Of the object.
+        machine_bits: u32,
+    },
     /// A finished proof that its own rules refuse: a defect of the prover.
     #[error("a proof that is none: {0}")]
     Invalid(String),
@@ -101,8 +110,11 @@ fn attempt(
     options: ProveOptions,
     cost: &mut Cost,
 ) -> Result<Verdict, ProveError> {
-    if code.address_bits != 64 {
-        return Ok(Verdict::Unsupported("unsupported: proofs of i386 code".into()));
+    if code.address_bits != module.layout.pointer_bits {
+        return Err(ProveError::Widths {
+            source_bits: module.layout.pointer_bits,
+            machine_bits: code.address_bits,
+        });
     }
     let ir = module.function(&code.name)?;
     let mut arena = Arena::new();
@@ -116,9 +128,9 @@ fn attempt(
     let globals = problem.globals.clone();
     let setting = match Setting::new(&mut arena, problem) {
         Ok(setting) => setting,
-        Err(error @ (ProblemError::StackParameters | ProblemError::Call(_))) => {
-            return Ok(Verdict::Unsupported(error.to_string()));
-        }
+        Err(
+            error @ (ProblemError::WideParameter(_) | ProblemError::WideResult(_) | ProblemError::Call(_)),
+        ) => return Ok(Verdict::Unsupported(error.to_string())),
     };
     if let Some(refuted) = refute(&mut arena, &setting, REFUTING_RUNS, REFUTING_STEPS) {
         return Ok(Verdict::Refuted(refuted));
@@ -142,7 +154,7 @@ fn attempt(
     let innermost = product.edges.iter().filter(|edge| edge.from == edge.to);
     let unroll = innermost.map(|edge| edge.step.source.len()).max();
     if options.search.required.is_all() {
-        validate(&function, &globals)?;
+        validate(code, &function, &globals)?;
     }
     Ok(Verdict::Proved(Box::new(Proved { function, globals, unroll })))
 }
@@ -160,19 +172,28 @@ pub(crate) fn problem(
         align_bytes: global.align_bytes,
     };
     let returned = source.returns_bits.map(|bits| arena.variable(RETURN_VALUE, Sort::Bits(bits)));
+    let globals: Vec<proof::Global> = source.globals.iter().map(global).collect();
+    let pointers = source.parameters.iter().filter(|parameter| parameter.pointer);
     Problem {
+        abi: Abi::of(code.address_bits),
         source: source.graph.clone(),
         machine,
-        globals: source.globals.iter().map(global).collect(),
         parameters: source.parameters.iter().map(|parameter| parameter.variable).collect(),
+        pointers: pointers.map(|parameter| parameter.variable).collect(),
         returned,
         low_globals: low_globals(code),
+        placed: placement(code, &globals),
+        globals,
         alignments: code.alignments.clone(),
     }
 }
 
 /// What the document's own rules say of a function, whatever file it will be in.
-fn validate(function: &proof::Function, globals: &[proof::Global]) -> Result<(), ProveError> {
+fn validate(
+    code: &FunctionCode,
+    function: &proof::Function,
+    globals: &[proof::Global],
+) -> Result<(), ProveError> {
     let name = || function.name.clone();
     let hash = function.machine.sha256.clone();
     let document = proof::Document {
@@ -180,7 +201,7 @@ fn validate(function: &proof::Function, globals: &[proof::Global]) -> Result<(),
         object: proof::Object {
             name: name(),
             sha256: hash.clone(),
-            architecture: proof::Architecture::X86_64,
+            architecture: code.architecture(),
             kind: proof::ObjectKind::Relocatable,
         },
         source: proof::Source { name: name(), sha256: hash.clone(), ir_sha256: hash },
@@ -191,6 +212,14 @@ fn validate(function: &proof::Function, globals: &[proof::Global]) -> Result<(),
         Ok(_) => Ok(()),
         Err(defects) => Err(ProveError::Invalid(format!("{defects:?}"))),
     }
+}
+
+/// Where a linked object has the globals of the source and the constants of the machine.
+fn placement(code: &FunctionCode, globals: &[proof::Global]) -> Option<Placement> {
+    let image = code.image.as_ref()?;
+    let named = globals.iter().map(|global| &global.symbol).chain(code.constants.keys());
+    let symbols = named.filter_map(|symbol| Some((symbol.clone(), image.address(symbol)?))).collect();
+    Some(Placement { symbols, fixed: image.fixed })
 }
 
 fn solver_name(solver: &Solver) -> (String, String) {

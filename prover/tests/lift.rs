@@ -139,6 +139,8 @@ fn code(bytes: &[u8]) -> FunctionCode {
         relocations: Vec::new(),
         constants: BTreeMap::new(),
         alignments: BTreeMap::new(),
+        pc_thunks: BTreeMap::new(),
+        image: None,
     }
 }
 

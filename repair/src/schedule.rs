@@ -80,9 +80,10 @@ fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, stores: bool)
     if row.0 == 0 {
         return None;
     }
-    let ahead = source[at..].iter().enumerate().take_while(|(number, step)| {
-        *number == 0 || (if stores { !step.stored } else { step.round == 0 })
-    });
+    let ahead = source[at..]
+        .iter()
+        .enumerate()
+        .take_while(|(number, step)| *number == 0 || (if stores { !step.stored } else { step.round == 0 }));
     let ahead: Vec<(usize, &SourceStep)> = ahead.collect();
     let exact = ahead.iter().find(|(_, step)| step.place == row);
     let line = ahead.iter().find(|(_, step)| step.place.0 == row.0);
@@ -90,7 +91,11 @@ fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, stores: bool)
 }
 
 /// An instruction serves several iterations if the source passes a point more than once until it goes on.
-fn mark_groups(machine: &[MachineStep], source: &[SourceStep], mut found: Vec<(usize, bool)>) -> Vec<(usize, bool)> {
+fn mark_groups(
+    machine: &[MachineStep],
+    source: &[SourceStep],
+    mut found: Vec<(usize, bool)>,
+) -> Vec<(usize, bool)> {
     let end = source.len().saturating_sub(1);
     for number in 0..machine.len() {
         let here = found[number].0;
@@ -119,7 +124,12 @@ mod tests {
         steps
     }
 
-    fn run(machine: &[(u64, bool)], source: &[SourceStep], rows: &[(u64, LineColumn)], per_store: usize) -> Vec<usize> {
+    fn run(
+        machine: &[(u64, bool)],
+        source: &[SourceStep],
+        rows: &[(u64, LineColumn)],
+        per_store: usize,
+    ) -> Vec<usize> {
         let steps: Vec<MachineStep> =
             machine.iter().map(|(pc, stored)| MachineStep { pc: *pc, stored: *stored }).collect();
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.iter().map(|(pc, row)| (*pc, vec![*row])).collect();

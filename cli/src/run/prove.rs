@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use metaloc_proof::{Claim, Discharge, Document, Proof};
+use metaloc_proof::{Claim, Discharge, Document, Proof, draw};
 use metaloc_prover::ir::{Module, compile};
 use metaloc_prover::object_file::{FunctionCode, ObjectFile};
 use metaloc_prover::product::document::sha256;
@@ -21,10 +21,37 @@ use crate::output::{self, Output};
 use crate::status::Status;
 
 pub fn run(args: &Prove) -> Result<Status> {
+    let picture = args.graph.as_deref().map(Picture::new).transpose()?;
     match (&args.check, &args.object, &args.source) {
-        (Some(proof), ..) => check(args, proof),
-        (None, Some(object), Some(source)) => search(args, object, source),
+        (Some(proof), ..) => check(args, proof, picture),
+        (None, Some(object), Some(source)) => search(args, object, source, picture),
         _ => bail!("want OBJECT and --source FILE, or --check PROOF"),
+    }
+}
+
+/// What `--graph` asks for.
+struct Picture {
+    output: Output,
+    draw: fn(&Document) -> String,
+}
+
+impl Picture {
+    /// The format is in the name; that it can be written is found out before anything is proved.
+    fn new(path: &Path) -> Result<Picture> {
+        let draw = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => draw::svg,
+            Some("dot") => draw::dot,
+            _ => bail!("{}: want a name that ends in .svg or .dot", path.display()),
+        };
+        Ok(Picture { output: Output::open(Some(path))?, draw })
+    }
+
+    /// A picture of nothing is not written.
+    fn finish(self, document: &Document) -> Result<()> {
+        if document.functions.is_empty() {
+            return Ok(());
+        }
+        self.output.finish(&(self.draw)(document))
     }
 }
 
@@ -84,17 +111,24 @@ pub(super) struct Queries {
     pub(super) solver: u64,
 }
 
-fn search(args: &Prove, object: &Path, source: &Path) -> Result<Status> {
+fn search(args: &Prove, object: &Path, source: &Path, picture: Option<Picture>) -> Result<Status> {
     let bytes = std::fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
     let name = object.display().to_string();
     let file = ObjectFile::parse(&name, &bytes)?;
     let functions: Vec<FunctionCode> = match &args.function {
         Some(function) => vec![file.function(function)?.clone()],
-        None => file.functions().to_vec(),
+        None => {
+            let own = |function: &&FunctionCode| !function.pc_thunks.contains_key(&function.name);
+            file.functions().iter().filter(own).cloned().collect()
+        }
     };
     let program = Program::find(Kind::Z3)?;
     let source_bytes = std::fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
-    let text = compile::text(&find_llvm(&args.llvm)?, source, &args.flags)?;
+    let mut flags = args.flags.clone();
+    if file.address_bits() == 32 {
+        flags.push("-m32".to_owned());
+    }
+    let text = compile::text(&find_llvm(&args.llvm)?, source, &flags)?;
     let module = Module::parse(&source.display().to_string(), &text)?;
     let output = Output::open(args.output.as_deref())?;
     let mut document = Document {
@@ -102,8 +136,8 @@ fn search(args: &Prove, object: &Path, source: &Path) -> Result<Status> {
         object: metaloc_proof::Object {
             name,
             sha256: sha256(&bytes),
-            architecture: metaloc_proof::Architecture::X86_64,
-            kind: metaloc_proof::ObjectKind::Relocatable,
+            architecture: file.architecture(),
+            kind: file.kind(),
         },
         source: metaloc_proof::Source {
             name: source.display().to_string(),
@@ -133,6 +167,9 @@ fn search(args: &Prove, object: &Path, source: &Path) -> Result<Status> {
     let proof = Proof::new(document).map_err(|defects| ProveError::Invalid(format!("{defects:?}")))?;
     if args.output.is_some() {
         output.finish(&proof.to_json())?;
+    }
+    if let Some(picture) = picture {
+        picture.finish(&proof)?;
     }
     match args.format {
         Format::Text => print_summary(&summary)?,
@@ -218,12 +255,15 @@ fn print_summary(summary: &Summary) -> Result<()> {
 }
 
 /// Checks every obligation of a proof with a solver; the search is not run.
-fn check(args: &Prove, path: &Path) -> Result<Status> {
+fn check(args: &Prove, path: &Path, picture: Option<Picture>) -> Result<Status> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let proof = Proof::from_json(&bytes).with_context(|| path.display().to_string())?;
     // What was not proved is not in the document, and nothing to check is nothing confirmed.
     if proof.functions.is_empty() {
         bail!("{}: has the proof of no function", path.display());
+    }
+    if let Some(picture) = picture {
+        picture.finish(&proof)?;
     }
     let kind = match args.solver {
         SolverName::Z3 => Kind::Z3,

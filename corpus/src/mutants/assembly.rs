@@ -1,6 +1,6 @@
 //! AT&T assembly as gcc and clang print it, one function of it, line by line.
 
-use super::{Kind, Mutant};
+use super::{Kind, Mutant, Processor};
 use crate::random::Random;
 
 /// The value that a [`Kind::Backdoor`] waits for.
@@ -16,7 +16,13 @@ struct Instruction {
 }
 
 /// A mutant of a function's assembly.
-pub(super) fn mutant(kind: Kind, text: &str, function: &str, random: &mut Random) -> Option<Mutant> {
+pub(super) fn mutant(
+    kind: Kind,
+    processor: Processor,
+    text: &str,
+    function: &str,
+    random: &mut Random,
+) -> Option<Mutant> {
     let lines: Vec<&str> = text.lines().collect();
     let instructions = instructions(&lines, function);
     let (line, replaced) = match kind {
@@ -30,13 +36,17 @@ pub(super) fn mutant(kind: Kind, text: &str, function: &str, random: &mut Random
         }
         Kind::Swapped => return swapped(&lines, &instructions, random),
         Kind::Clobbered => inserted(&lines, &instructions, random, |random| {
-            let register = random.pick(&["rbx", "rbp", "r12", "r13", "r14", "r15"])?;
+            let (registers, suffix, result) = match processor {
+                Processor::X86_64 => (&["rbx", "rbp", "r12", "r13", "r14", "r15"][..], 'q', "rax"),
+                Processor::I386 => (&["ebx", "ebp", "esi", "edi"][..], 'l', "eax"),
+            };
+            let register = random.pick(registers)?;
             // None of these changes a flag.
             random
                 .pick(&[
-                    format!("leaq\t1(%{register}), %{register}"),
-                    format!("movq\t$0, %{register}"),
-                    format!("movq\t%rax, %{register}"),
+                    format!("lea{suffix}\t1(%{register}), %{register}"),
+                    format!("mov{suffix}\t$0, %{register}"),
+                    format!("mov{suffix}\t%{result}, %{register}"),
                 ])
                 .cloned()
         })?,
@@ -46,19 +56,36 @@ pub(super) fn mutant(kind: Kind, text: &str, function: &str, random: &mut Random
                 let value = random.pick(&["$-7", "%eax", "%ecx", "%edi"])?;
                 if random.below(8) == 0 {
                     // The caller's frame.
-                    return Some(format!("movl\t{value}, {}(%rsp)", 8 + 8 * random.below(2)));
+                    return Some(match processor {
+                        Processor::X86_64 => format!("movl\t{value}, {}(%rsp)", 8 + 8 * random.below(2)),
+                        // Above all that may be parameters: those are the callee's.
+                        Processor::I386 => format!("movl\t{value}, {}(%esp)", CALLERS + 4 * random.below(2)),
+                    });
                 }
-                let symbol = random.pick(&symbols)?;
-                Some(format!("movl\t{value}, {symbol}+{}(%rip)", 4 * random.below(60)))
+                let symbol =
+                    global(processor, &format!("{}+{}", random.pick(&symbols)?, 4 * random.below(60)));
+                Some(format!("movl\t{value}, {symbol}"))
             })?
         }
-        Kind::Backdoor => backdoor(&lines, &instructions, random)?,
+        Kind::Backdoor => backdoor(processor, &lines, &instructions, random)?,
         Kind::Operator => return None,
     };
     let mut changed: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
     let what = format!("{} becomes {}", lines[line].trim().replace('\t', " "), said(&replaced));
     changed.splice(line..=line, replaced);
     Some(Mutant { text: changed.join("\n") + "\n", what })
+}
+
+/// Offset, from the stack pointer at entry to 32-bit code, of words that belong to the caller: the driver of
+/// native runs passes six words and looks at the two that are eight bytes above them.
+const CALLERS: usize = 4 + 4 * 6 + 8;
+
+/// A word of memory by symbol and offset, as an operand.
+fn global(processor: Processor, place: &str) -> String {
+    match processor {
+        Processor::X86_64 => format!("{place}(%rip)"),
+        Processor::I386 => place.to_owned(),
+    }
 }
 
 fn said(lines: &[String]) -> String {
@@ -318,6 +345,7 @@ fn symbols(instructions: &[Instruction]) -> Vec<String> {
 
 /// Something at the very start, where no flag is live, if a word of memory has one value.
 fn backdoor(
+    processor: Processor,
     lines: &[&str],
     instructions: &[Instruction],
     random: &mut Random,
@@ -326,19 +354,24 @@ fn backdoor(
     let symbols = symbols(instructions);
     let (watched, written) = (random.pick(&symbols)?, random.pick(&symbols)?);
     let word = 4 * random.below(2);
+    let written = global(processor, &format!("{written}+{word}"));
+    let (first, second, caller) = match processor {
+        Processor::X86_64 => ("incq\t%rbx", "movl\t$3, %r12d", "movl\t$-5, 8(%rsp)".to_owned()),
+        Processor::I386 => ("incl\t%ebx", "movl\t$3, %edi", format!("movl\t$-5, {CALLERS}(%esp)")),
+    };
     let effects = [
-        format!("addl\t$1, {written}+{word}(%rip)"),
-        format!("movl\t$0, {written}+{word}(%rip)"),
-        "incq\t%rbx".to_owned(),
-        "movl\t$3, %r12d".to_owned(),
-        "movl\t$-5, 8(%rsp)".to_owned(),
+        format!("addl\t$1, {written}"),
+        format!("movl\t$0, {written}"),
+        first.to_owned(),
+        second.to_owned(),
+        caller,
         "ret".to_owned(),
     ];
     let done = random.pick(&effects)?;
     Some((
         at,
         vec![
-            format!("\tcmpl\t${}, {watched}(%rip)", SECRET as i32),
+            format!("\tcmpl\t${}, {}", SECRET as i32, global(processor, watched)),
             "\tjne\t.Lmetaloc_on".to_owned(),
             format!("\t{done}"),
             ".Lmetaloc_on:".to_owned(),
@@ -357,7 +390,9 @@ mod tests {
                         \tcmpq\t$128000, %rax\n\tjne\t.L2\n\tret\n\t.size\tf, .-f\ng:\n\tnop\n\t.size\tg, .-g\n";
 
     fn some(kind: Kind) -> Vec<Mutant> {
-        (0..200).filter_map(|seed| any(kind, TEXT, "", "f", &mut Random::new(seed))).collect()
+        (0..200)
+            .filter_map(|seed| any(kind, Processor::X86_64, TEXT, "", "f", &mut Random::new(seed)))
+            .collect()
     }
 
     #[test]
@@ -381,6 +416,19 @@ mod tests {
                 assert!(mutant.text.contains("g:\n\tnop\n"), "{kind:?}: {}", mutant.what);
             }
             assert_eq!(some(kind), found);
+        }
+    }
+
+    #[test]
+    fn what_is_put_into_32_bit_code_is_32_bit_code() {
+        let text = TEXT.replace("%r", "%e").replace("addq", "addl").replace("cmpq", "cmpl");
+        for kind in [Kind::Clobbered, Kind::StrayStore, Kind::Backdoor] {
+            for seed in 0..200 {
+                let Some(mutant) = any(kind, Processor::I386, &text, "", "f", &mut Random::new(seed)) else {
+                    continue;
+                };
+                assert!(!mutant.text.contains("%r"), "{}", mutant.what);
+            }
         }
     }
 

@@ -82,10 +82,20 @@ pub struct Mutant {
     pub what: String,
 }
 
+/// What an assembly is for: which registers there are, and how a global is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processor {
+    /// x86-64.
+    X86_64,
+    /// i386 at a fixed address.
+    I386,
+}
+
 /// A mutant of the kind: of the assembly of a function, or of its source. Nothing if there is nothing of that
 /// kind to change where the random numbers point.
 pub fn mutant(
     kind: Kind,
+    processor: Processor,
     assembly: &str,
     source: &str,
     function: &str,
@@ -93,6 +103,6 @@ pub fn mutant(
 ) -> Option<Mutant> {
     match kind {
         Kind::Operator => source::mutant(source, random),
-        kind => assembly::mutant(kind, assembly, function, random),
+        kind => assembly::mutant(kind, processor, assembly, function, random),
     }
 }

@@ -12,14 +12,14 @@ use crate::expr::normal::Normaliser;
 use crate::expr::{Arena, Assignment, ExprId, Outcome, Sort, evaluate};
 use crate::region::Region;
 use crate::x86::state::{Flag, FlagWord, State};
-use crate::x86::{Next, step};
+use crate::x86::{Mode, Next, step};
 use iced_x86::{Code, Instruction};
 
 /// Compares the domains in `states` states of one row; the first disagreement, if there is one.
-pub fn domains_agree(code: Code, states: usize, seed: u64) -> Result<(), String> {
+pub fn domains_agree(mode: Mode, code: Code, states: usize, seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed ^ (code as u64) << 32);
     for index in 0..states {
-        let sample = sample(code, index, &mut random);
+        let sample = sample(mode, code, index, &mut random);
         compare(&sample.instruction, &sample.input)
             .map_err(|what| format!("{}: {what}", sample.instruction))?;
     }
@@ -132,7 +132,7 @@ fn compare_memory(run: &mut Run, memory: ExprId, window: &Window) -> Result<(), 
 }
 
 fn compare_next(run: &mut Run, next: Next<ExprId>, instruction: &Instruction, pc: u64) -> Result<(), String> {
-    let expected = Bits::new(64, u128::from(pc));
+    let expected = |bits| Bits::new(bits, u128::from(pc));
     let known = match next {
         Next::Fall => instruction.next_ip(),
         Next::Jump(target) => target,
@@ -144,6 +144,7 @@ fn compare_next(run: &mut Run, next: Next<ExprId>, instruction: &Instruction, pc
             }
         }
         Next::Indirect(target) | Next::Call(target) | Next::Return(target) => {
+            let expected = expected(run.arena.width_bits(target));
             return run.expect("the target", target, expected);
         }
     };

@@ -6,6 +6,7 @@
 //! The child is forked, not started: it must not allocate or lock, as another thread of the parent may have
 //! held a lock when it was forked. It touches only memory that it mapped or that the parent shares with it.
 
+use crate::x86::Mode;
 use std::mem::size_of;
 use std::ptr;
 
@@ -63,7 +64,18 @@ struct Shared {
     flags: u64,
     host_rsp: u64,
     output: *mut Output,
+    /// Offset and selector of the test place, for a jump to 32-bit code.
+    far: [u8; 6],
 }
+
+/// Linux's segments: 64-bit code, 32-bit code in a 64-bit process, and data.
+const CODE_SEGMENT: i64 = 0x33;
+const NARROW_CODE_SEGMENT: u8 = 0x23;
+const DATA_SEGMENT: u8 = 0x2b;
+const FAR: [u8; 6] = {
+    let [a, b, c, d] = (TEST_PC as u32).to_le_bytes();
+    [a, b, c, d, NARROW_CODE_SEGMENT, 0]
+};
 
 /// Why the processor could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -88,9 +100,17 @@ fn system(call: &'static str) -> ChildError {
     ChildError::System { call, error: std::io::Error::last_os_error() }
 }
 
+/// Whether the kernel lets a process run code of a mode: one without IA32 may refuse the code segment.
+pub fn runs_in(mode: Mode) -> bool {
+    let mut nop =
+        Input { general: [0; 16], vector: [0; 16], flags: 0x202, code: [0xcc; 16], window: [0; WINDOW] };
+    nop.code[0] = 0x90;
+    run(mode, &[nop]).is_ok_and(|outputs| outputs[0].pc == TEST_PC + 2 && outputs[0].trap == 3)
+}
+
 /// Runs all inputs, each from its own state.
-pub(super) fn run(inputs: &[Input]) -> Result<Vec<Output>, ChildError> {
-    let code = entry_code();
+pub(super) fn run(mode: Mode, inputs: &[Input]) -> Result<Vec<Output>, ChildError> {
+    let code = entry_code(mode);
     let bytes = inputs.len() * size_of::<Output>();
     if bytes == 0 {
         return Ok(Vec::new());
@@ -143,14 +163,19 @@ fn wait(pid: libc::pid_t) -> Result<(), ChildError> {
     }
 }
 
-/// Code that loads the state from [`CONTEXT`] and jumps to [`TEST_PC`]. All addresses are below 2^31, so
+/// Code that loads the state from [`CONTEXT`] and jumps to [`TEST_PC`], in 32-bit mode through the code segment
+/// that Linux has for it. All addresses are below 2^31, so
 /// absolute 32-bit displacements reach them with every register in use.
-fn entry_code() -> Vec<u8> {
+fn entry_code(mode: Mode) -> Vec<u8> {
     const SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
     let at = |offset: usize| ((CONTEXT as usize + offset) as u32).to_le_bytes();
     let mut code = Vec::new();
     for register in SAVED {
         code.extend(if register < 8 { vec![0x50 + register] } else { vec![0x41, 0x50 + register - 8] });
+    }
+    if mode == Mode::Bits32 {
+        // mov eax, DATA_SEGMENT; mov ds, eax; mov es, eax: 64-bit code has none, and 32-bit code needs it.
+        code.extend([0xb8, DATA_SEGMENT, 0, 0, 0, 0x8e, 0xd8, 0x8e, 0xc0]);
     }
     // mov [host_rsp], rsp; push [flags]; popfq
     code.extend([0x48, 0x89, 0x24, 0x25]);
@@ -168,9 +193,18 @@ fn entry_code() -> Vec<u8> {
         code.extend([0x48 | (register >> 3 << 2), 0x8b, (register & 7) << 3 | 4, 0x25]);
         code.extend(at(std::mem::offset_of!(Shared, general) + 8 * usize::from(register)));
     }
-    code.push(0xe9);
-    let next = CODE + code.len() as u64 + 4;
-    code.extend((TEST_PC.wrapping_sub(next) as u32).to_le_bytes());
+    match mode {
+        Mode::Bits64 => {
+            code.push(0xe9);
+            let next = CODE + code.len() as u64 + 4;
+            code.extend((TEST_PC.wrapping_sub(next) as u32).to_le_bytes());
+        }
+        Mode::Bits32 => {
+            // jmp far [far]
+            code.extend([0xff, 0x2c, 0x25]);
+            code.extend(at(std::mem::offset_of!(Shared, far)));
+        }
+    }
     code
 }
 
@@ -194,6 +228,7 @@ unsafe fn child_main(inputs: &[Input], code: &[u8], outputs: *mut Output) -> ! {
             (*shared).general = input.general;
             (*shared).flags = input.flags;
             (*shared).output = output;
+            (*shared).far = FAR;
             ptr::copy_nonoverlapping(input.code.as_ptr(), TEST_PC as *mut u8, input.code.len());
             let window = (DATA + PAGE - WINDOW as u64) as *mut u8;
             ptr::copy_nonoverlapping(input.window.as_ptr(), window, WINDOW);
@@ -305,6 +340,8 @@ extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_v
         (*output).flags = registers[libc::REG_EFL as usize] as u64;
         (*output).pc = registers[libc::REG_RIP as usize] as u64;
         (*output).trap = registers[libc::REG_TRAPNO as usize] as u64;
+        let segments = &mut registers[libc::REG_CSGSFS as usize];
+        *segments = *segments & !0xffff | CODE_SEGMENT;
         registers[libc::REG_RIP as usize] = EXIT as i64;
         registers[libc::REG_RSP as usize] = (*shared).host_rsp as i64;
         registers[libc::REG_EFL as usize] = 0x202;
@@ -330,7 +367,7 @@ mod tests {
     #[test]
     fn a_state_goes_through_unchanged() {
         let nop = input(&[0x90]);
-        let output = run(&[nop]).unwrap()[0];
+        let output = run(Mode::Bits64, &[nop]).unwrap()[0];
         assert_eq!(output.general, nop.general);
         assert_eq!(output.vector, nop.vector);
         assert_eq!((output.pc, output.trap, output.stray), (TEST_PC + 2, 3, 0));
@@ -338,10 +375,25 @@ mod tests {
     }
 
     #[test]
+    fn the_same_byte_is_another_instruction_in_32_bit_mode() {
+        if !runs_in(Mode::Bits32) {
+            eprintln!("skipped: this kernel runs no 32-bit code");
+            return;
+        }
+        // inc eax; a prefix in 64-bit mode.
+        let output = run(Mode::Bits32, &[input(&[0x40])]).unwrap()[0];
+        assert_eq!((output.general[0], output.pc), (1, TEST_PC + 2));
+        assert_eq!(run(Mode::Bits64, &[input(&[0x40])]).unwrap()[0].general[0], 0);
+    }
+
+    #[test]
     fn faults_are_results_and_the_next_input_runs() {
         // mov rax, [rax]; ud2; inc rax
-        let outputs =
-            run(&[input(&[0x48, 0x8b, 0x00]), input(&[0x0f, 0x0b]), input(&[0x48, 0xff, 0xc0])]).unwrap();
+        let outputs = run(
+            Mode::Bits64,
+            &[input(&[0x48, 0x8b, 0x00]), input(&[0x0f, 0x0b]), input(&[0x48, 0xff, 0xc0])],
+        )
+        .unwrap();
         assert_eq!([outputs[0].trap, outputs[1].trap, outputs[2].trap], [14, 6, 3]);
         assert_eq!(outputs[0].pc, TEST_PC);
         assert_eq!(outputs[2].general[0], 1);

@@ -6,7 +6,7 @@ use super::sample::{Sample, sample};
 use crate::bits::Bits;
 use crate::domain::{Concrete, Fault, Window};
 use crate::x86::state::{Flag, State};
-use crate::x86::{Next, Stop, step};
+use crate::x86::{Mode, Next, Stop, step};
 use iced_x86::{Code, Instruction};
 
 /// What came of one row.
@@ -41,16 +41,16 @@ const BATCH: usize = 1000;
 const SHOWN: usize = 3;
 
 /// Judges one row in `states` states.
-pub fn judge_row(code: Code, states: usize, seed: u64) -> Result<RowReport, ChildError> {
+pub fn judge_row(mode: Mode, code: Code, states: usize, seed: u64) -> Result<RowReport, ChildError> {
     let mut random = Random::new(seed ^ (code as u64) << 32);
     let mut report = RowReport { code, states: 0, faults: 0, open: 0, mismatches: Vec::new() };
     let mut number = 0;
     while number < states {
         let count = BATCH.min(states - number);
         let samples: Vec<Sample> =
-            (number..number + count).map(|index| sample(code, index, &mut random)).collect();
+            (number..number + count).map(|index| sample(mode, code, index, &mut random)).collect();
         let inputs: Vec<Input> = samples.iter().map(|sample| sample.input).collect();
-        for (sample, output) in samples.iter().zip(child::run(&inputs)?) {
+        for (sample, output) in samples.iter().zip(child::run(mode, &inputs)?) {
             judge_state(sample, &output, &mut report);
         }
         number += count;

@@ -7,6 +7,9 @@
 //! - [`judge`]: the comparison;
 //! - [`agreement`]: the symbolic domain says the same as the concrete one.
 //!
+//! 32-bit code runs in the same process, through the code segment that Linux has for it; a kernel without it is
+//! found out by [`runs_in`].
+//!
 //! Only on x86-64 Linux; elsewhere the module does not exist.
 
 mod agreement;
@@ -16,5 +19,5 @@ mod random;
 mod sample;
 
 pub use agreement::domains_agree;
-pub use child::ChildError;
+pub use child::{ChildError, runs_in};
 pub use judge::{Mismatch, RowReport, judge_row};

@@ -4,6 +4,7 @@
 
 use super::child::{DATA, Input, LANDING, PAGE, TEST_PC, WINDOW};
 use super::random::Random;
+use crate::x86::Mode;
 use iced_x86::{
     Code, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, MemoryOperand, Mnemonic,
     OpCodeOperandKind, OpKind, Register,
@@ -17,33 +18,39 @@ pub(super) struct Sample {
 }
 
 /// Sample `index` of a row.
-pub(super) fn sample(code: Code, index: usize, random: &mut Random) -> Sample {
+pub(super) fn sample(mode: Mode, code: Code, index: usize, random: &mut Random) -> Sample {
     loop {
-        let built = build(code, index, random);
+        let built = build(mode, code, index, random);
         // A high byte register beside one that needs a REX prefix cannot be encoded; and some operands make
         // another form of the same bytes (xchg eax, eax is nop): draw again.
-        let mut encoder = Encoder::new(64);
+        let mut encoder = Encoder::new(mode.address_bits());
         if encoder.encode(&built, TEST_PC).is_err() {
             continue;
         }
         let bytes = encoder.take_buffer();
-        let instruction = Decoder::with_ip(64, &bytes, TEST_PC, DecoderOptions::NONE).decode();
+        let instruction =
+            Decoder::with_ip(mode.address_bits(), &bytes, TEST_PC, DecoderOptions::NONE).decode();
         if instruction.code() != code {
             continue;
         }
-        let input = state(&instruction, &bytes, random);
+        let mut input = state(&instruction, &bytes, random);
+        if mode == Mode::Bits32 {
+            // The registers that the mode has hold 32 bits.
+            input.general[..8].iter_mut().for_each(|register| *register &= 0xffff_ffff);
+        }
         return Sample { instruction, input };
     }
 }
 
-fn build(code: Code, index: usize, random: &mut Random) -> Instruction {
+fn build(mode: Mode, code: Code, index: usize, random: &mut Random) -> Instruction {
     let mut instruction = Instruction::default();
     instruction.set_code(code);
     let operands = code.op_code();
     // Few registers to draw from make equal ones likely.
-    let crowd = random.pick(&[2, 4, 16]);
+    let crowd = random.pick(&[2, 4, if mode == Mode::Bits64 { 16 } else { 8 }]);
     for operand in 0..operands.op_count() {
-        set_operand(&mut instruction, operand, operands.op_kind(operand), index, crowd, random);
+        let kind = operands.op_kind(operand);
+        set_operand(&mut instruction, operand, kind, (mode, index, crowd), random);
     }
     instruction
 }
@@ -52,8 +59,7 @@ fn set_operand(
     instruction: &mut Instruction,
     operand: u32,
     kind: OpCodeOperandKind,
-    index: usize,
-    crowd: usize,
+    (mode, index, crowd): (Mode, usize, usize),
     random: &mut Random,
 ) {
     use OpCodeOperandKind as Kind;
@@ -66,17 +72,20 @@ fn set_operand(
         Kind::r8_or_mem | Kind::r16_or_mem | Kind::r32_or_mem | Kind::r64_or_mem | Kind::xmm_or_mem
             if memory =>
         {
-            set_memory(instruction, operand, random);
+            set_memory(mode, instruction, operand, random);
         }
-        Kind::mem => set_memory(instruction, operand, random),
+        Kind::mem => set_memory(mode, instruction, operand, random),
         Kind::mem_offs => {
             instruction.set_op_kind(operand, OpKind::Memory);
-            instruction.set_memory_displ_size(8);
+            instruction.set_memory_displ_size(mode.address_bits() / 8);
             instruction.set_memory_displacement64(target(random, 8));
         }
         Kind::r8_or_mem | Kind::r8_reg | Kind::r8_opcode => {
             // iced lists al to bl, then ah to bh, then the others.
-            let first = random.pick(&[Register::AL, Register::AH, Register::SPL, Register::R8L]);
+            let first = match mode {
+                Mode::Bits64 => random.pick(&[Register::AL, Register::AH, Register::SPL, Register::R8L]),
+                Mode::Bits32 => random.pick(&[Register::AL, Register::AH]),
+            };
             instruction.set_op_kind(operand, OpKind::Register);
             instruction.set_op_register(operand, first + random.below(4) as u32);
         }
@@ -115,11 +124,14 @@ fn set_immediate(
         Kind::imm64 => (OpKind::Immediate64, random.word()),
         // Behind the instruction, however long it is, and within reach.
         Kind::br64_1 => (OpKind::NearBranch64, TEST_PC + 16 + random.next() % 100),
+        Kind::br32_1 => (OpKind::NearBranch32, TEST_PC + 16 + random.next() % 100),
+        Kind::br32_4 => (OpKind::NearBranch32, landing),
         _ => (OpKind::NearBranch64, landing),
     };
     instruction.set_op_kind(operand, op_kind);
     match op_kind {
         OpKind::NearBranch64 => instruction.set_near_branch64(value),
+        OpKind::NearBranch32 => instruction.set_near_branch32(value as u32),
         OpKind::Immediate64 => instruction.set_immediate64(value),
         OpKind::Immediate16 => instruction.set_immediate16(value as u16),
         OpKind::Immediate32 => instruction.set_immediate32(value as u32),
@@ -131,11 +143,13 @@ fn set_immediate(
     }
 }
 
-fn set_memory(instruction: &mut Instruction, operand: u32, random: &mut Random) {
-    let first = if random.percent(10) { Register::EAX } else { Register::RAX };
-    let base = first + random.below(16) as u32;
+fn set_memory(mode: Mode, instruction: &mut Instruction, operand: u32, random: &mut Random) {
+    let narrow = mode == Mode::Bits32;
+    let first = if random.percent(10) || narrow { Register::EAX } else { Register::RAX };
+    let (count, wide) = if narrow { (8, 4) } else { (16, 8) };
+    let base = first + random.below(count) as u32;
     let index = loop {
-        let index = first + random.below(16) as u32;
+        let index = first + random.below(count) as u32;
         // The stack pointer is no index, and one register for both would fix the address to few values.
         if index != base && index != Register::RSP && index != Register::ESP {
             break index;
@@ -149,9 +163,9 @@ fn set_memory(instruction: &mut Instruction, operand: u32, random: &mut Random) 
         0 => MemoryOperand::new(base, Register::None, 1, 0, 0, false, Register::None),
         1 | 2 => MemoryOperand::new(base, Register::None, 1, small, 1, false, Register::None),
         3 => MemoryOperand::new(base, index, scale, small, 1, false, Register::None),
-        4 => MemoryOperand::new(base, index, scale, large, 8, false, Register::None),
-        5 => MemoryOperand::new(Register::None, index, scale, large, 8, false, Register::None),
-        6 => MemoryOperand::new(Register::RIP, Register::None, 1, place, 8, false, Register::None),
+        4 => MemoryOperand::new(base, index, scale, large, wide, false, Register::None),
+        5 => MemoryOperand::new(Register::None, index, scale, large, wide, false, Register::None),
+        6 if !narrow => MemoryOperand::new(Register::RIP, Register::None, 1, place, 8, false, Register::None),
         _ => MemoryOperand::new(Register::None, Register::None, 1, place, 4, false, Register::None),
     };
     instruction.set_op_kind(operand, OpKind::Memory);
@@ -274,7 +288,7 @@ fn place_branch_target(instruction: &Instruction, input: &mut Input, random: &mu
     match (instruction.flow_control(), instruction.op_kinds().next()) {
         (FlowControl::Return, _) => put(input, input.general[4], goal),
         // With the target in rsp a call would write into the code page.
-        (_, Some(OpKind::Register)) if instruction.op_register(0) == Register::RSP => {}
+        (_, Some(OpKind::Register)) if instruction.op_register(0).full_register() == Register::RSP => {}
         (FlowControl::IndirectBranch | FlowControl::IndirectCall, Some(OpKind::Register)) => {
             input.general[instruction.op_register(0).number()] = goal;
         }

@@ -116,6 +116,13 @@ fn header(words: &[Token], layout: &DataLayout) -> Result<Function, String> {
         blocks: Vec::new(),
         refused: None,
     };
+    let before = words[1..at].iter();
+    // All but `ccc` pass parameters in places of their own.
+    let convention = before.filter_map(|token| match token {
+        Token::Word(word) if word.ends_with("cc") && word != "ccc" => Some(word),
+        _ => None,
+    });
+    function.refused = convention.last().map(|word| format!("calling convention {word}"));
     let mut cursor = Cursor::new(&words[at + 1..], layout);
     cursor.expect('(')?;
     match cursor.list(')', parameter) {

@@ -5,7 +5,7 @@ use super::instruction::{Operation, Typed};
 use super::token::Token;
 
 /// Attributes of a parameter or result that change nothing about the value passed.
-const PLAIN_ATTRIBUTES: [&str; 17] = [
+const PLAIN_ATTRIBUTES: [&str; 15] = [
     "noundef",
     "nonnull",
     "zeroext",
@@ -18,11 +18,9 @@ const PLAIN_ATTRIBUTES: [&str; 17] = [
     "immarg",
     "nofree",
     "returned",
-    "inreg",
     "allocptr",
     "writable",
     "nocallback",
-    "nest",
 ];
 
 /// Skips attributes; refuses those that change how a value is passed.

@@ -2,7 +2,7 @@
 //! reached (padding, data) are not decoded.
 
 use super::{LiftError, unsupported};
-use crate::object_file::FunctionCode;
+use crate::object_file::{FunctionCode, RelocationKind};
 use crate::x86;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,24 +34,32 @@ pub(super) fn find(function: &FunctionCode) -> Result<Vec<Block>, LiftError> {
         }
         let instruction = decode(function, pc)?;
         let next = successors(&instruction, function)?;
-        if instruction.flow_control() != FlowControl::Next {
+        if ends_block(&instruction, function) {
             leaders.extend(&next);
         }
         open.extend(next);
         decoded.insert(pc, instruction);
     }
     check_overlaps(&decoded)?;
-    Ok(leaders.iter().map(|leader| Block { instructions: straight(&decoded, &leaders, *leader) }).collect())
+    Ok(leaders
+        .iter()
+        .map(|leader| Block { instructions: straight(function, &decoded, &leaders, *leader) })
+        .collect())
 }
 
 /// Instructions from a leader to the next one, or to the next branch.
-fn straight(decoded: &BTreeMap<u64, Instruction>, leaders: &BTreeSet<u64>, leader: u64) -> Vec<Instruction> {
+fn straight(
+    function: &FunctionCode,
+    decoded: &BTreeMap<u64, Instruction>,
+    leaders: &BTreeSet<u64>,
+    leader: u64,
+) -> Vec<Instruction> {
     let mut instructions = Vec::new();
     let mut pc = leader;
     while let Some(instruction) = decoded.get(&pc) {
         instructions.push(*instruction);
         pc = instruction.next_ip();
-        if instruction.flow_control() != FlowControl::Next || leaders.contains(&pc) {
+        if ends_block(instruction, function) || leaders.contains(&pc) {
             break;
         }
     }
@@ -65,8 +73,40 @@ fn decode(function: &FunctionCode, pc: u64) -> Result<Instruction, LiftError> {
     Ok(x86::decode_in(bytes, pc, function.address_bits)?)
 }
 
+/// What a call that only asks for the pc does with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PcCall {
+    /// Leaves it on the stack: a call of the next instruction.
+    Pushed,
+    /// Puts it into the general register of this number.
+    Register(u8),
+}
+
+/// Whether a call of i386 code only asks for the pc.
+pub(super) fn pc_call(instruction: &Instruction, function: &FunctionCode) -> Option<PcCall> {
+    if instruction.flow_control() != FlowControl::Call || function.address_bits != 32 {
+        return None;
+    }
+    let field = instruction.ip()..instruction.next_ip();
+    match function.relocations.iter().find(|relocation| field.contains(&relocation.pc)) {
+        None => (instruction.near_branch_target() == instruction.next_ip()).then_some(PcCall::Pushed),
+        // The field counts from its own address, the processor from the next instruction: -4 is the thunk itself.
+        Some(relocation) if relocation.kind == RelocationKind::Relative32 && relocation.addend == -4 => {
+            function.pc_thunks.get(&relocation.symbol).map(|register| PcCall::Register(*register))
+        }
+        Some(_) => None,
+    }
+}
+
+fn ends_block(instruction: &Instruction, function: &FunctionCode) -> bool {
+    instruction.flow_control() != FlowControl::Next && pc_call(instruction, function).is_none()
+}
+
 fn successors(instruction: &Instruction, function: &FunctionCode) -> Result<Vec<u64>, LiftError> {
     let pc = instruction.ip();
+    if pc_call(instruction, function).is_some() {
+        return Ok(vec![instruction.next_ip()]);
+    }
     let relocated = |target: &Instruction| {
         let field = target.ip()..target.next_ip();
         function.relocations.iter().find(|relocation| field.contains(&relocation.pc))

@@ -1,13 +1,18 @@
 //! What the linker will write into an instruction, as expressions over addresses of symbols. The linker
 //! refuses a value that does not fit in its field, so a 32-bit field stands for the whole address.
 
+use super::blocks::{PcCall, pc_call};
 use super::{LiftError, unsupported};
-use crate::domain::{Domain, Symbolic};
+use crate::domain::{Domain, Fault, Symbolic};
 use crate::expr::ExprId;
-use crate::object_file::{FunctionCode, Relocation, RelocationKind};
+use crate::object_file::{FunctionCode, GOT, Image, Relocation, RelocationKind};
 use crate::region::address_name;
 use crate::x86::operand::Fixups;
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
+use crate::x86::state::State;
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+
+/// Stands for the place where a linked object that can be moved is loaded.
+const IMAGE: &str = ".image";
 
 /// An instruction with what the linker does to it.
 #[derive(Debug)]
@@ -16,16 +21,26 @@ pub(super) enum Linked {
     Step(Fixups<ExprId>),
     /// `mov r32, imm32` of an address: the whole register is the address.
     WholeAddress(ExprId),
+    /// A call that only asks for the pc, which is this.
+    Pc(PcCall, ExprId),
 }
 
 /// The words for an instruction's relocated fields.
 pub(super) fn linked(
     domain: &Symbolic,
+    state: &State<ExprId>,
     instruction: &Instruction,
     function: &FunctionCode,
 ) -> Result<Linked, LiftError> {
     let mut fixups = Fixups::default();
     let bits = function.address_bits;
+    if let Some(call) = pc_call(instruction, function) {
+        let next = domain.constant(bits, u128::from(instruction.next_ip()));
+        return Ok(Linked::Pc(call, domain.add(section_start(domain, function), next)));
+    }
+    if let Some(image) = &function.image {
+        return Ok(in_image(domain, instruction, image));
+    }
     let range = instruction.ip()..instruction.next_ip();
     for relocation in function.relocations.iter().filter(|relocation| range.contains(&relocation.pc)) {
         let field = (relocation.pc - instruction.ip()) as usize;
@@ -33,9 +48,28 @@ pub(super) fn linked(
         let refused =
             || unsupported(format!("relocation of {} in {instruction}", relocation.symbol), instruction.ip());
         if Some(field) == displacement {
-            relocate_displacement(domain, instruction, relocation, bits, &mut fixups).ok_or_else(refused)?;
+            match relocation.kind {
+                RelocationKind::GotOffset => {
+                    let offset = domain.sub(symbol(domain, relocation, bits), got(domain));
+                    fixups.displacement = Some(domain.zero_extend(offset, 64));
+                }
+                RelocationKind::GotEntry => {
+                    let entry = got_entry(domain, state, instruction, relocation).ok_or_else(refused)?;
+                    fixups.loaded = Some(entry);
+                }
+                _ => relocate_displacement(domain, instruction, relocation, bits, &mut fixups)
+                    .ok_or_else(refused)?,
+            }
         } else if Some(field) == immediate {
-            let value = absolute(domain, relocation, 0, bits);
+            let value = match relocation.kind {
+                // GOT + A - P, P being the address of the field.
+                RelocationKind::GotPc => {
+                    let place = domain.constant(bits, u128::from(relocation.pc));
+                    let place = domain.add(section_start(domain, function), place);
+                    domain.zero_extend(domain.sub(symbol(domain, relocation, bits), place), 64)
+                }
+                _ => absolute(domain, relocation, 0, bits),
+            };
             match (instruction.code(), relocation.kind) {
                 (Code::Mov_r32_imm32, RelocationKind::Absolute32) => return Ok(Linked::WholeAddress(value)),
                 _ => {
@@ -50,6 +84,46 @@ pub(super) fn linked(
     Ok(Linked::Step(fixups))
 }
 
+/// The words for the addresses that an instruction of a linked object has in it. An address relative to the pc is a
+/// distance within the image; a number is an address only where the image cannot move, and then either reading of it
+/// is right, as the addresses of symbols are numbers, too.
+fn in_image(domain: &Symbolic, instruction: &Instruction, image: &Image) -> Linked {
+    let relative = |address: u64| {
+        let place = image.at(address)?;
+        let symbol = domain.variable(&address_name(&place.symbol), 64);
+        Some(domain.add(symbol, domain.constant(64, u128::from(address.wrapping_sub(place.address)))))
+    };
+    let absolute = |address: u64| if image.fixed { relative(address) } else { None };
+    let mut fixups = Fixups::default();
+    if instruction.is_ip_rel_memory_operand() {
+        let address = instruction.ip_rel_memory_address();
+        // What has no name is still so far from where the image begins, wherever that is.
+        let unnamed = || {
+            let start = domain.variable(&address_name(IMAGE), 64);
+            domain.add(start, domain.constant(64, u128::from(address)))
+        };
+        fixups.displacement = relative(address).or_else(|| (!image.fixed).then(unnamed));
+    } else if instruction.memory_displ_size() >= 4 {
+        fixups.displacement = absolute(instruction.memory_displacement64());
+    }
+    let immediate = (0..instruction.op_count()).find_map(|operand| match instruction.op_kind(operand) {
+        OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64 => {
+            let width_bits = if instruction.op_kind(operand) == OpKind::Immediate32 { 32 } else { 64 };
+            Some((instruction.immediate(operand), width_bits))
+        }
+        _ => None,
+    });
+    if let Some((value, width_bits)) = immediate.filter(|_| reads_immediate(instruction))
+        && let Some(address) = absolute(value)
+    {
+        if instruction.code() == Code::Mov_r32_imm32 {
+            return Linked::WholeAddress(address);
+        }
+        fixups.immediate = Some(domain.low(address, width_bits));
+    }
+    Linked::Step(fixups)
+}
+
 /// Offsets of the displacement and of the immediate in the instruction.
 fn fields(instruction: &Instruction, function: &FunctionCode) -> (Option<usize>, Option<usize>) {
     let start = (instruction.ip() - function.low_pc) as usize;
@@ -61,6 +135,42 @@ fn fields(instruction: &Instruction, function: &FunctionCode) -> (Option<usize>,
         offsets.has_displacement().then(|| offsets.displacement_offset()),
         offsets.has_immediate().then(|| offsets.immediate_offset()),
     )
+}
+
+/// S + A.
+fn symbol(domain: &Symbolic, relocation: &Relocation, bits: u32) -> ExprId {
+    let symbol = domain.variable(&address_name(&relocation.symbol), bits);
+    domain.add(symbol, domain.constant(bits, relocation.addend as u128))
+}
+
+/// Address of the table that i386 code computes from.
+fn got(domain: &Symbolic) -> ExprId {
+    domain.variable(&address_name(GOT), 32)
+}
+
+/// Address of the section that a function is in: pcs count from there.
+fn section_start(domain: &Symbolic, function: &FunctionCode) -> ExprId {
+    domain.variable(&address_name(&function.section), function.address_bits)
+}
+
+/// What an entry of the table holds, for an instruction that reads all of it. That the register has the table's
+/// address is required of the machine.
+fn got_entry(
+    domain: &Symbolic,
+    state: &State<ExprId>,
+    instruction: &Instruction,
+    relocation: &Relocation,
+) -> Option<ExprId> {
+    let base = instruction.memory_base();
+    let plain = base.is_gpr32() && instruction.memory_index() == Register::None && relocation.addend == 0;
+    let reads = instruction.op_count() == 2 && instruction.op_kind(1) == OpKind::Memory;
+    let whole = instruction.memory_size().size() == 4 && instruction.mnemonic() != Mnemonic::Lea;
+    if !(plain && reads && whole) {
+        return None;
+    }
+    let at_table = domain.equals(state.read(domain, base), got(domain));
+    domain.require(at_table, Fault::Page).ok()?;
+    Some(domain.variable(&address_name(&relocation.symbol), 32))
 }
 
 /// S + A + `more` as 64 bits; addresses of 32-bit code have zeros above.
@@ -105,24 +215,29 @@ fn relocate_displacement(
     (fixups.loaded.is_none() || (reads && whole)).then_some(())
 }
 
+/// Whether an instruction reads its immediate as an operand; others take it from the instruction.
+fn reads_immediate(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Mov | Mnemonic::Cmp | Mnemonic::Add | Mnemonic::Sub | Mnemonic::Test | Mnemonic::And
+    )
+}
+
 fn immediate_word(
     domain: &Symbolic,
     instruction: &Instruction,
     relocation: &Relocation,
     value: ExprId,
 ) -> Option<ExprId> {
-    // These read their immediate as an operand; others take it from the instruction.
-    let operand = matches!(
-        instruction.mnemonic(),
-        Mnemonic::Mov | Mnemonic::Cmp | Mnemonic::Add | Mnemonic::Sub | Mnemonic::Test | Mnemonic::And
-    );
+    let operand = reads_immediate(instruction);
     let last = instruction.op_count().checked_sub(1)?;
     match (relocation.kind, instruction.op_kind(last)) {
         (RelocationKind::Absolute32Signed, OpKind::Immediate32to64) if operand => Some(value),
         (RelocationKind::Absolute64, OpKind::Immediate64) if operand => Some(value),
-        (RelocationKind::Absolute32 | RelocationKind::Absolute32Signed, OpKind::Immediate32) if operand => {
-            Some(domain.low(value, 32))
-        }
+        (
+            RelocationKind::Absolute32 | RelocationKind::Absolute32Signed | RelocationKind::GotPc,
+            OpKind::Immediate32,
+        ) if operand => Some(domain.low(value, 32)),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ use crate::domain::OneRegion;
 use crate::expr::normal::Normaliser;
 use crate::expr::{Arena, ExprId, Node, Sort};
 use crate::graph::Point;
-use crate::object_file::FunctionCode;
+use crate::object_file::{FunctionCode, GOT};
 use crate::region::{ADDRESS_PREFIX, Region};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -35,6 +35,8 @@ pub(super) struct Origins {
     /// Variables of the registers, by number.
     variables: HashMap<ExprId, usize>,
     normaliser: RefCell<Normaliser>,
+    /// The section that the function is in.
+    section: String,
 }
 
 impl Origins {
@@ -52,6 +54,7 @@ impl Origins {
             variables: variables.collect(),
             at_start: vec![None; blocks.len()],
             normaliser: RefCell::new(Normaliser::new()),
+            section: function.section.clone(),
         };
         let mut entry: Registers = std::array::from_fn(|_| Origin::Any);
         entry[crate::x86::state::RSP] = Origin::Frame(0);
@@ -137,6 +140,8 @@ impl Origins {
             Node::Variable(symbol) => match self.variables.get(&id) {
                 Some(number) => registers[*number].clone(),
                 None => match arena.name(*symbol).strip_prefix(ADDRESS_PREFIX) {
+                    // Nothing is accessed there: addresses are computed relative to these.
+                    Some(place) if place == GOT || place == self.section => Origin::Number,
                     Some(global) => Origin::In(Region::Global(global.to_owned())),
                     None => Origin::Any,
                 },

@@ -1,6 +1,6 @@
 //! One block, run symbolically from variables: what it assigns and where it goes.
 
-use super::blocks::Block;
+use super::blocks::{Block, PcCall};
 use super::fixups::{Linked, linked};
 use super::{LiftError, unsupported};
 use crate::domain::{Domain, Fault, Layout, Requirement, Symbolic};
@@ -9,7 +9,7 @@ use crate::expr::{Arena, ExprId, Sort};
 use crate::graph::Point;
 use crate::object_file::FunctionCode;
 use crate::region::Access;
-use crate::x86::state::{Flag, State};
+use crate::x86::state::{Flag, RSP, State};
 use crate::x86::{Next, Stop, step_linked};
 
 /// What a block does.
@@ -54,7 +54,7 @@ pub(super) fn block(
     let mut state = before;
     let mut next = Ok(Next::Fall);
     for instruction in &block.instructions {
-        next = match linked(&domain, instruction, function) {
+        next = match linked(&domain, &state, instruction, function) {
             Ok(Linked::Step(fixups)) => {
                 step_linked(&domain, &mut state, instruction, fixups).map_err(LiftError::from)
             }
@@ -62,6 +62,9 @@ pub(super) fn block(
                 let register = instruction.op0_register();
                 state.write(&domain, register.full_register(), address);
                 Ok(Next::Fall)
+            }
+            Ok(Linked::Pc(call, pc)) => {
+                ask_for_pc(&domain, &mut state, call, pc).map_err(|fault| Stop::from(fault).into())
             }
             Err(error) => Err(error),
         };
@@ -88,6 +91,24 @@ pub(super) fn block(
     assignments.retain(|(variable, value)| normaliser.normal(arena, *value) != *variable);
     let (requirements, accesses) = (collected.requirements, collected.accesses);
     Ok(Ran { assignments, requirements, accesses, ways })
+}
+
+/// A call whose only effect is that a register, or the stack, has the pc. The return address is left below the
+/// stack pointer in any case.
+fn ask_for_pc(
+    domain: &Symbolic,
+    state: &mut State<ExprId>,
+    call: PcCall,
+    pc: ExprId,
+) -> Result<Next<ExprId>, Fault> {
+    let four = domain.constant(32, 4);
+    let top = domain.zero_extend(domain.sub(domain.low(state.general[RSP], 32), four), 64);
+    domain.store(top, pc)?;
+    match call {
+        PcCall::Pushed => state.general[RSP] = top,
+        PcCall::Register(number) => state.general[usize::from(number)] = domain.zero_extend(pc, 64),
+    }
+    Ok(Next::Fall)
 }
 
 type Ways = (Vec<(ExprId, Point)>, Option<ExprId>);

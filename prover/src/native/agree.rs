@@ -1,6 +1,7 @@
 //! A graph run on the inputs that the compiled function was run on, and what differs afterwards.
 
 use super::{Input, Native, NativeError, Output, Placed};
+use crate::abi::Abi;
 use crate::bits::Bits;
 use crate::expr::{Arena, ExprId, Sort};
 use crate::graph::{Graph, Point, PointId};
@@ -109,8 +110,6 @@ struct Prepared<'a> {
     returned: Option<Code>,
 }
 
-const ARGUMENT_REGISTERS: [&str; super::ARGUMENTS] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
-
 impl<'a> Prepared<'a> {
     fn new(arena: &mut Arena, side: Side<'a>, globals: &'a [Placed], returns_bits: Option<u32>) -> Self {
         let graph = match side {
@@ -156,10 +155,10 @@ impl<'a> Prepared<'a> {
             constants.push((table.memory(arena, variable), next, bytes));
             next += (bytes.len() as u64).next_multiple_of(4096);
         }
+        let abi = Abi::of(bits);
         let name = match side {
             Side::Source(_) => FRAME,
-            Side::Machine(..) if bits == 32 => "esp",
-            Side::Machine(..) => "rsp",
+            Side::Machine(..) => abi.stack_pointer,
         };
         let stack = arena.variable(name, Sort::Bits(bits));
         // A call leaves the stack pointer one address below a multiple of 16.
@@ -170,12 +169,12 @@ impl<'a> Prepared<'a> {
                 .iter()
                 .map(|parameter| (table.bits(arena, parameter.variable), parameter.width_bits))
                 .collect(),
-            Side::Machine(..) if bits == 32 => Vec::new(),
-            Side::Machine(..) => ARGUMENT_REGISTERS
+            Side::Machine(..) => abi
+                .parameters
                 .iter()
                 .map(|name| {
-                    let variable = arena.variable(name, Sort::Bits(64));
-                    (table.bits(arena, variable), 64)
+                    let variable = abi.register(arena, name);
+                    (table.bits(arena, variable), abi.address_bits)
                 })
                 .collect(),
         };
@@ -256,9 +255,9 @@ fn returned(arena: &mut Arena, side: Side, width_bits: u32, address_bits: u32) -
     match side {
         Side::Source(_) => arena.variable(RETURN_VALUE, Sort::Bits(width_bits)),
         Side::Machine(..) => {
-            let name = if address_bits == 32 { "eax" } else { "rax" };
-            let register = arena.variable(name, Sort::Bits(address_bits));
-            if width_bits >= address_bits { register } else { arena.extract(register, 0, width_bits) }
+            let abi = Abi::of(address_bits);
+            let first = abi.register(arena, abi.results[0]);
+            abi.result(arena, width_bits).unwrap_or(first)
         }
     }
 }

@@ -5,9 +5,9 @@
 use crate::ir::Global;
 use std::fmt::Write;
 
-/// How a function is called. On x86-64 the registers that it must keep hold chosen numbers, as do the words
-/// above its return address, and the bits in which they differ afterwards, the stack pointer included, are what
-/// was lost. On i386 that is not looked at.
+/// How a function is called. The registers that it must keep hold chosen numbers, as do the words above its return
+/// address and its arguments, and the bits in which they differ afterwards, the stack pointer included, are what
+/// was lost.
 const CALL: &str = r#"
 #ifdef __x86_64__
 uint64_t metaloc_call(void *function, const uint64_t *arguments, uint64_t *lost);
@@ -37,16 +37,33 @@ __asm__(
   "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbp\npop %rbx\nret\n");
 #define CALL(function) metaloc_call((void *)(function), head + 1, &lost)
 #else
-#define CALL(function) (function)(ARGUMENTS)
+uint64_t metaloc_call(void *function, const uint64_t *arguments, uint64_t *lost);
+uint32_t metaloc_stack;
+__asm__(
+  ".text\n.globl metaloc_call\n.type metaloc_call, @function\nmetaloc_call:\n"
+  "push %ebx\npush %ebp\npush %esi\npush %edi\n"
+  "mov 20(%esp), %eax\nmov 24(%esp), %ecx\n"
+  "mov %esp, %ebp\nand $-16, %esp\npush %ebp\nsub $4, %esp\n"
+  "push $0x12345678\npush $0x12345678\n"
+  "sub $8, %esp\n"
+  "push 40(%ecx)\npush 32(%ecx)\npush 24(%ecx)\npush 16(%ecx)\npush 8(%ecx)\npush (%ecx)\n"
+  "mov $0x01010101, %ebx\nmov $0x02020202, %ebp\nmov $0x03030303, %esi\nmov $0x04040404, %edi\n"
+  "mov %esp, metaloc_stack\n"
+  "call *%eax\n"
+  "mov %esp, %ecx\nmov metaloc_stack, %esp\nxor %esp, %ecx\n"
+  "xor $0x01010101, %ebx\nor %ebx, %ecx\nxor $0x02020202, %ebp\nor %ebp, %ecx\n"
+  "xor $0x03030303, %esi\nor %esi, %ecx\nxor $0x04040404, %edi\nor %edi, %ecx\n"
+  "mov 32(%esp), %ebx\nxor $0x12345678, %ebx\nor %ebx, %ecx\n"
+  "mov 36(%esp), %ebx\nxor $0x12345678, %ebx\nor %ebx, %ecx\n"
+  "mov 44(%esp), %esp\n"
+  "mov 28(%esp), %ebx\nmov %ecx, (%ebx)\nmovl $0, 4(%ebx)\n"
+  "pop %edi\npop %esi\npop %ebp\npop %ebx\nret\n");
+#define CALL(function) metaloc_call((void *)(function), head + 1, &lost)
 #endif
 "#;
 
 pub(super) fn source(globals: &[Global], functions: &[String]) -> String {
-    let mut text = String::from(
-        "#include <stdint.h>\n#include <stdio.h>\n\
-         #define WORD(number) ((uintptr_t)head[number])\n\
-         #define ARGUMENTS WORD(1), WORD(2), WORD(3), WORD(4), WORD(5), WORD(6)\n",
-    );
+    let mut text = String::from("#include <stdint.h>\n#include <stdio.h>\n");
     for global in globals {
         let _ = writeln!(
             text,

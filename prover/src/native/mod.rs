@@ -63,10 +63,10 @@ pub struct Input {
 /// What it left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// The result register.
+    /// The result register, in 32-bit code both of them: what a narrower result leaves above it is anything.
     pub returned: u64,
     /// Bits in which something differs that the function must keep: callee-saved registers, the stack pointer, the
-    /// caller's words above the return address. Not looked at in 32-bit code.
+    /// caller's words above return address and arguments.
     pub lost: u64,
     /// Bytes of each global.
     pub memory: Vec<Vec<u8>>,

@@ -4,7 +4,8 @@
 
 use super::columns::Place;
 use super::node::{Invariant, Node, definition};
-use super::problem::{Setting, entry_variable};
+use super::problem::Setting;
+use crate::abi::Abi;
 use crate::bits::Bits;
 use crate::expr::normal::Normaliser;
 use crate::expr::substitute::Substitution;
@@ -25,6 +26,7 @@ pub struct Assumed {
     definitions: Vec<(ExprId, ExprId)>,
     /// Slots of the frame, offsets and values.
     slots: Vec<(i64, ExprId)>,
+    abi: &'static Abi,
     variables: Substitution,
     /// Normal forms that are replaced after that.
     terms: BTreeMap<ExprId, ExprId>,
@@ -33,12 +35,13 @@ pub struct Assumed {
 
 impl Assumed {
     /// Nothing.
-    pub fn nothing() -> Assumed {
+    pub fn nothing(setting: &Setting) -> Assumed {
         Assumed {
             bits: Vec::new(),
             memories: Vec::new(),
             definitions: Vec::new(),
             slots: Vec::new(),
+            abi: setting.problem.abi,
             variables: Substitution::default(),
             terms: BTreeMap::new(),
             rewritten: Substitution::default(),
@@ -70,7 +73,7 @@ impl Assumed {
                 }
             }
         }
-        Some(Assumed::of(arena, normaliser, bits, memories, &definitions))
+        Some(Assumed::of(arena, normaliser, setting.problem.abi, bits, memories, &definitions))
     }
 
     /// What some bits and equal memories give; `definitions` are places, their values, and what these are equal to
@@ -78,6 +81,7 @@ impl Assumed {
     pub fn of(
         arena: &mut Arena,
         normaliser: &mut Normaliser,
+        abi: &'static Abi,
         bits: Vec<ExprId>,
         memories: Vec<(ExprId, ExprId)>,
         definitions: &[(Place, ExprId, ExprId)],
@@ -93,6 +97,7 @@ impl Assumed {
             memories,
             definitions,
             slots: gathered.slots,
+            abi,
             variables,
             terms: BTreeMap::new(),
             rewritten: Substitution::default(),
@@ -149,13 +154,13 @@ impl Assumed {
     /// what was replaced gets the value of its replacement.
     pub fn state(&self, arena: &mut Arena, table: &mut Table, like: &State, model: &Assignment) -> State {
         let mut state = table.with_model(arena, like, model);
-        let stack = Region::Stack.variable(arena);
-        let (stack, start) = (table.memory(arena, stack), entry_variable(arena, "rsp"));
+        let stack = Region::Stack.variable_in(arena, self.abi.address_bits);
+        let (stack, start) = (table.memory(arena, stack), self.abi.entry_stack(arena));
         let start = table.bits(arena, start);
         for (offset, value) in &self.slots {
             let value = Code::new(arena, table, &[*value]).bits(&state)[0];
-            let address = (state.bits[start] as u64).wrapping_add(*offset as u64);
-            state.memories[stack].store(address, value.value(), 8);
+            let address = self.abi.word(state.bits[start]).add(self.abi.word(*offset as u128));
+            state.memories[stack].store(address.value() as u64, value.value(), value.width_bits() / 8);
         }
         let values: Vec<ExprId> = self.definitions.iter().map(|(_, value)| *value).collect();
         let values = Code::new(arena, table, &values).bits(&state);

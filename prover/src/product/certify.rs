@@ -16,16 +16,16 @@
 
 use super::assumed::{Assumed, equal};
 use super::node::Invariant;
-use super::problem::{CALLEE_SAVED, FRAME_BYTES, entry_variable, register};
+use super::problem::FRAME_BYTES;
 use super::required::Class;
 use super::search::{Edge, Failure, Product, Search};
 use super::triple::{Goal, Outcome, Shown, Triple, anywhere, substituted};
 use super::walk::{Guarded, and, implies, or};
-use crate::bits::Bits;
+use crate::bits::{Bits, mask};
 use crate::expr::{Arena, CompareOp, ExprId, Sort, smtlib};
 use crate::graph::Assumption;
 use crate::lift::RETURN_TARGET;
-use crate::region::{Access, Region, address_name};
+use crate::region::{Access, Region};
 use metaloc_proof::{Claim, Observable};
 
 /// One part of a claim, shown.
@@ -203,6 +203,8 @@ impl Search<'_> {
     /// The bit that is set if every access of the machine stays in its region and nothing faults.
     fn safe(&mut self, triple: &Triple) -> Result<ExprId, Failure> {
         let arena = &mut *self.context.arena;
+        let abi = self.context.setting.problem.abi;
+        let above = self.context.setting.bytes_above(arena);
         let mut bits = Vec::new();
         for requirement in &triple.machine.requirements {
             bits.push(implies(arena, requirement.when, requirement.what));
@@ -217,12 +219,12 @@ impl Search<'_> {
                             "the machine uses `{symbol}`, which the source does not name"
                         )));
                     };
-                    let start = arena.variable(&address_name(symbol), Sort::Bits(64));
+                    let start = abi.address(arena, symbol);
                     within(arena, &access.what, start, 0, global.size_bytes)
                 }
                 Region::Stack => {
-                    let start = entry_variable(arena, "rsp");
-                    within(arena, &access.what, start, FRAME_BYTES, 8)
+                    let start = abi.entry_stack(arena);
+                    within(arena, &access.what, start, FRAME_BYTES, u64::from(above))
                 }
                 Region::Rest => elsewhere(arena, self.context.setting, access, &triple.source.accesses),
             };
@@ -320,18 +322,18 @@ impl Search<'_> {
         }
         let arena = &mut *self.context.arena;
         let mut kept = Vec::new();
-        for name in CALLEE_SAVED {
-            let (now, then) = (register(arena, name), entry_variable(arena, name));
+        let abi = setting.problem.abi;
+        for name in abi.callee_saved {
+            let (now, then) = (abi.register(arena, name), abi.entry(arena, name));
             kept.push(equal(arena, now, then));
         }
-        let (now, then) = (register(arena, "rsp"), entry_variable(arena, "rsp"));
-        let popped = arena.sum(Bits::new(64, 8), &[(1, then)]);
+        let (now, then) = (abi.register(arena, abi.stack_pointer), abi.entry_stack(arena));
+        let popped = arena.sum(abi.word(u128::from(abi.word_bytes())), &[(1, then)]);
         kept.push(equal(arena, now, popped));
         goals.push((Observable::PreservedRegisters, and(arena, &kept)));
         if let Some(returned) = setting.problem.returned {
-            let result = register(arena, "rax");
             let width_bits = arena.width_bits(returned);
-            let result = if width_bits == 64 { result } else { arena.extract(result, 0, width_bits) };
+            let result = abi.result(arena, width_bits).ok_or_else(|| open("where the result is"))?;
             goals.push((Observable::ReturnValue, equal(arena, result, returned)));
         }
         for (what, goal) in goals {
@@ -362,8 +364,9 @@ impl Search<'_> {
         for (part, edge) in edges.iter().enumerate() {
             let node = &product.nodes[edge.from];
             let Some(mut triple) = self.context.triple(node, &edge.step) else { continue };
-            let target = self.context.arena.variable(RETURN_TARGET, Sort::Bits(64));
-            let entry = entry_variable(self.context.arena, "return");
+            let abi = self.context.setting.problem.abi;
+            let target = self.context.arena.variable(RETURN_TARGET, Sort::Bits(abi.address_bits));
+            let entry = abi.entry(self.context.arena, "return");
             let goal = equal(self.context.arena, target, entry);
             let goal = substituted(self.context.arena, &[&triple.machine.values], goal);
             let given = triple.given.clone();
@@ -435,8 +438,9 @@ fn within(arena: &mut Arena, access: &Access, start: ExprId, below: u128, size: 
     let Some(room) = (below + u128::from(size)).checked_sub(u128::from(access.bytes)) else {
         return arena.constant(Bits::bit(false));
     };
-    let offset = arena.sum(Bits::new(64, below), &[(1, access.address), (u128::from(u64::MAX), start)]);
-    let room = arena.constant(Bits::new(64, room));
+    let width_bits = arena.width_bits(start);
+    let offset = arena.sum(Bits::new(width_bits, below), &[(1, access.address), (mask(width_bits), start)]);
+    let room = arena.constant(Bits::new(width_bits, room));
     let beyond = arena.compare(CompareOp::Ult, room, offset);
     arena.not(beyond)
 }
@@ -451,13 +455,14 @@ fn elsewhere(
 ) -> ExprId {
     let mut ways = Vec::new();
     for global in &setting.problem.globals {
-        let start = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
+        let start = setting.problem.abi.address(arena, &global.symbol);
         ways.push(within(arena, &access.what, start, 0, global.size_bytes));
     }
     let word_bytes = access.what.bytes.min(4);
     let mut words = Vec::new();
     for offset in (0..access.what.bytes).step_by(word_bytes as usize) {
-        let address = arena.sum(Bits::new(64, u128::from(offset)), &[(1, access.what.address)]);
+        let start = setting.problem.abi.word(u128::from(offset));
+        let address = arena.sum(start, &[(1, access.what.address)]);
         let word = Access { address, bytes: word_bytes, ..access.what.clone() };
         let mut touched = Vec::new();
         // What the machine writes, the source must write: another thread or a read-only page would notice.

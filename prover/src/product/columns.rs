@@ -1,10 +1,10 @@
 //! What affine relations at a node may speak of: places of the two states, each as an expression of 32 or 64
 //! bits, those that should stay independent first.
 
-use super::problem::{CALLEE_SAVED, Setting, entry_variable, register, slot, source_memory_name};
+use super::problem::{Setting, source_memory_name};
 use crate::expr::{Arena, ExprId, Node, Sort};
 use crate::graph::PointId;
-use crate::region::{ADDRESS_PREFIX, Region, address_name};
+use crate::region::{ADDRESS_PREFIX, Region};
 use std::collections::BTreeSet;
 
 /// A place of one of the two states.
@@ -19,7 +19,7 @@ pub enum Place {
         /// Number of the word.
         lane: u32,
     },
-    /// Eight bytes of the frame.
+    /// A word of the frame: eight bytes, in 32-bit code four.
     Slot(i64),
     /// A register at entry.
     Entry(String),
@@ -67,10 +67,20 @@ pub struct Columns {
     pub narrow: Vec<Column>,
 }
 
+impl Columns {
+    /// Adds a column by its width.
+    fn push(&mut self, arena: &Arena, column: Column) {
+        match arena.width_bits(column.value) {
+            32 => self.narrow.push(column),
+            _ => self.wide.push(column),
+        }
+    }
+}
+
 /// Places that all nodes may speak of.
 #[derive(Debug, Clone, Default)]
 pub struct Common {
-    /// Offsets of eight-byte slots of the frame that the machine uses.
+    /// Offsets of words of the frame that the machine uses.
     pub slots: BTreeSet<i64>,
     /// Words of globals that the source reads at a constant address.
     pub words: BTreeSet<(String, u64)>,
@@ -122,20 +132,22 @@ pub fn columns(
 
 /// What no program changes, or only through memory.
 fn fixed(arena: &mut Arena, setting: &Setting, common: &Common, columns: &mut Columns) {
-    for name in CALLEE_SAVED.iter().chain(&["rsp"]) {
-        let value = entry_variable(arena, name);
-        columns.wide.push(Column { place: Place::Entry((*name).to_owned()), value });
+    let abi = setting.problem.abi;
+    for name in abi.kept() {
+        let value = abi.entry(arena, name);
+        columns.push(arena, Column { place: Place::Entry(name.to_owned()), value });
     }
-    columns.wide.push(Column { place: Place::EntryReturn, value: entry_variable(arena, "return") });
+    let value = abi.entry(arena, "return");
+    columns.push(arena, Column { place: Place::EntryReturn, value });
     for global in &setting.problem.globals {
-        let value = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
-        columns.wide.push(Column { place: Place::Address(global.symbol.clone()), value });
+        let value = abi.address(arena, &global.symbol);
+        columns.push(arena, Column { place: Place::Address(global.symbol.clone()), value });
     }
     for (symbol, offset) in &common.words {
         let region = Region::Global(symbol.clone());
-        let memory = arena.variable(&source_memory_name(&region), Sort::Memory(64));
-        let start = arena.variable(&address_name(symbol), Sort::Bits(64));
-        let address = arena.sum(crate::bits::Bits::new(64, u128::from(*offset)), &[(1, start)]);
+        let memory = arena.variable(&source_memory_name(&region), Sort::Memory(abi.address_bits));
+        let start = abi.address(arena, symbol);
+        let address = arena.sum(abi.word(u128::from(*offset)), &[(1, start)]);
         let value = arena.load(memory, address, 4);
         columns.narrow.push(Column { place: Place::Global(symbol.clone(), *offset), value });
     }
@@ -154,6 +166,10 @@ fn source_values(arena: &mut Arena, setting: &Setting, source: PointId, columns:
             Sort::Bits(64) => columns.wide.push(Column { place: Place::Value(variable), value: variable }),
             Sort::Bits(32) => {
                 columns.narrow.push(Column { place: Place::Value(variable), value: variable });
+                // Nothing of 32-bit code is wider.
+                if setting.problem.abi.address_bits == 32 {
+                    continue;
+                }
                 let value = arena.zero_extend(variable, 64);
                 zero.push(Column { place: Place::ZeroExtended(variable), value });
                 let value = arena.sign_extend(variable, 64);
@@ -173,6 +189,7 @@ fn machine_places(
     machine: PointId,
     columns: &mut Columns,
 ) {
+    let abi = setting.problem.abi;
     let live = &setting.machine_live[machine.0 as usize];
     let mut named: Vec<(String, ExprId)> = live
         .iter()
@@ -183,8 +200,17 @@ fn machine_places(
         .collect();
     named.sort();
     for offset in common.slots.iter().chain([&0]) {
-        let value = slot(arena, *offset, 8);
-        columns.wide.push(Column { place: Place::Slot(*offset), value });
+        let value = abi.slot(arena, *offset, abi.word_bytes());
+        columns.push(arena, Column { place: Place::Slot(*offset), value });
+    }
+    // A parameter may be narrower than the word of the stack that it is in, or wider.
+    for (offset, bytes) in abi.stack_parameters(&setting.parameter_widths(arena)) {
+        let value = abi.slot(arena, offset, bytes);
+        let width_bits = arena.width_bits(value);
+        let known = columns.wide.iter().chain(&columns.narrow).any(|column| column.value == value);
+        if !known && matches!(width_bits, 32 | 64) {
+            columns.push(arena, Column { place: Place::Slot(offset), value });
+        }
     }
     for (name, variable) in named {
         match arena.sort(variable) {
@@ -192,6 +218,9 @@ fn machine_places(
                 columns.wide.push(Column { place: Place::Register(name.clone()), value: variable });
                 let value = arena.extract(variable, 0, 32);
                 columns.narrow.push(Column { place: Place::Word { register: name, lane: 0 }, value });
+            }
+            Sort::Bits(32) if !name.contains('.') && abi.address_bits == 32 => {
+                columns.narrow.push(Column { place: Place::Register(name), value: variable });
             }
             Sort::Bits(128) => {
                 for lane in 0..4 {
@@ -205,8 +234,8 @@ fn machine_places(
         }
     }
     // The stack pointer is always worth knowing: addresses of the frame are relative to it.
-    let stack = register(arena, "rsp");
-    if !columns.wide.iter().any(|column| column.value == stack) {
-        columns.wide.push(Column { place: Place::Register("rsp".into()), value: stack });
+    let stack = abi.register(arena, abi.stack_pointer);
+    if !columns.wide.iter().chain(&columns.narrow).any(|column| column.value == stack) {
+        columns.push(arena, Column { place: Place::Register(abi.stack_pointer.into()), value: stack });
     }
 }

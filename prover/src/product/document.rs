@@ -229,7 +229,7 @@ fn proof_node(
     for invariant in node.invariants(arena)? {
         invariants.push(match invariant {
             Invariant::Zero { relation, wide, .. } => {
-                Predicate::Zero { sum: sum(values, &relation, wide, &node.columns) }
+                Predicate::Zero { sum: sum(arena, values, &relation, wide, &node.columns) }
             }
             Invariant::Bound(bound) => compare(arena, values, &bound),
             Invariant::Equal(region) => {
@@ -246,31 +246,32 @@ fn proof_node(
     })
 }
 
-fn sum(values: &mut Values, relation: &Relation, wide: bool, columns: &Columns) -> Sum {
+fn sum(arena: &Arena, values: &mut Values, relation: &Relation, wide: bool, columns: &Columns) -> Sum {
     let (columns, width_bits) = if wide { (&columns.wide, 64) } else { (&columns.narrow, 32) };
     let named = relation.coefficients.iter().zip(columns).filter(|(factor, _)| **factor != 0);
-    let terms = named.map(|(factor, column)| term(values, *factor, column)).collect();
+    let terms = named.map(|(factor, column)| term(arena, values, *factor, column)).collect();
     Sum { width_bits, terms, constant: Word(relation.constant) }
 }
 
-fn term(values: &mut Values, factor: u128, column: &Column) -> SumTerm {
+fn term(arena: &Arena, values: &mut Values, factor: u128, column: &Column) -> SumTerm {
+    let width_bits = arena.width_bits(column.value);
     let register = |name: &str, low_bit, width_bits| proof::Place::Register {
         name: name.to_owned(),
         low_bit,
         width_bits,
     };
     let (term, extend) = match &column.place {
-        Place::Register(name) => (Term::Machine { place: register(name, 0, 64) }, Extend::None),
+        Place::Register(name) => (Term::Machine { place: register(name, 0, width_bits) }, Extend::None),
         Place::Word { register: name, lane } => {
             (Term::Machine { place: register(name, 32 * lane, 32) }, Extend::None)
         }
         Place::Slot(offset) => {
-            let place = proof::Place::StackSlot { offset_bytes: *offset, width_bits: 64 };
+            let place = proof::Place::StackSlot { offset_bytes: *offset, width_bits };
             (Term::Machine { place }, Extend::None)
         }
-        Place::Entry(name) => (Term::Entry { place: register(name, 0, 64) }, Extend::None),
+        Place::Entry(name) => (Term::Entry { place: register(name, 0, width_bits) }, Extend::None),
         Place::EntryReturn => {
-            let place = proof::Place::StackSlot { offset_bytes: 0, width_bits: 64 };
+            let place = proof::Place::StackSlot { offset_bytes: 0, width_bits };
             (Term::Entry { place }, Extend::None)
         }
         Place::Address(symbol) => (Term::Address { symbol: symbol.clone() }, Extend::None),
@@ -297,7 +298,7 @@ fn compare(arena: &Arena, values: &mut Values, bound: &Bound) -> Predicate {
         }
         Operand::Column(column) => Sum {
             width_bits: arena.width_bits(column.value),
-            terms: vec![term(values, 1, column)],
+            terms: vec![term(arena, values, 1, column)],
             constant: Word(0),
         },
     };
@@ -396,11 +397,9 @@ pub(super) fn obligation(
     };
     let discharge = match part.shown {
         Shown::Rewriting => proof::Discharge::Normaliser { query, rewrites: rewrites.to_vec() },
-        Shown::Solver => proof::Discharge::Solver {
-            query,
-            solver: solver.0.clone(),
-            version: solver.1.clone(),
-        },
+        Shown::Solver => {
+            proof::Discharge::Solver { query, solver: solver.0.clone(), version: solver.1.clone() }
+        }
     };
     let (index, of) = part.part;
     proof::Obligation {

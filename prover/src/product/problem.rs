@@ -2,17 +2,20 @@
 //! memory model promises.
 
 use super::flow::{Anchors, liveness};
+use crate::abi::Abi;
 use crate::bits::Bits;
 use crate::expr::{Arena, CommutativeOp, CompareOp, ExprId, Sort};
 use crate::graph::Graph;
 use crate::lift::RETURN_TARGET;
-use crate::region::{Region, address_name};
+use crate::region::Region;
 use metaloc_proof::Global;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Two programs that should behave alike.
 #[derive(Debug)]
 pub struct Problem {
+    /// What caller and callee agree on.
+    pub abi: &'static Abi,
     /// The unoptimised IR.
     pub source: Graph,
     /// The machine code.
@@ -21,13 +24,27 @@ pub struct Problem {
     pub globals: Vec<Global>,
     /// Parameters, as variables of the source, in the order of the calling convention.
     pub parameters: Vec<ExprId>,
+    /// Those of them that are addresses.
+    pub pointers: Vec<ExprId>,
     /// The variable of the source that holds the returned value.
     pub returned: Option<ExprId>,
-    /// Globals whose addresses stand in 32-bit fields: the linker puts all of such an object below 2^31.
+    /// Globals whose addresses stand in 32-bit fields: the linker puts all of such an object below 2^31. Of i386
+    /// nothing of the kind follows.
     pub low_globals: BTreeSet<String>,
+    /// Where symbols are in a linked object: all of them at these addresses, or all as far from them as the first.
+    pub placed: Option<Placement>,
     /// Constants that the machine code has for itself, with what their addresses are multiples of: the linker
     /// keeps the alignment of a section.
     pub alignments: BTreeMap<String, u64>,
+}
+
+/// What a linker has decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Symbols with their virtual addresses.
+    pub symbols: Vec<(String, u64)>,
+    /// Loaded there and nowhere else.
+    pub fixed: bool,
 }
 
 impl Problem {
@@ -40,7 +57,11 @@ impl Problem {
 
     /// Addresses of a global are below this power of two.
     pub fn address_bits(&self, symbol: &str) -> u32 {
-        if self.low_globals.contains(symbol) { 31 } else { 47 }
+        match self.abi.address_bits {
+            32 => 32,
+            _ if self.low_globals.contains(symbol) => 31,
+            _ => 47,
+        }
     }
 }
 
@@ -49,21 +70,18 @@ pub fn source_memory_name(region: &Region) -> String {
     format!("source.{}", region.variable_name())
 }
 
-/// Registers that pass integer parameters in the System V ABI for x86-64.
-const PARAMETER_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
-
-/// Registers that a callee gives back as they were.
-pub const CALLEE_SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
-
 /// How far below and above its first stack pointer a function's frame may reach.
 pub const FRAME_BYTES: u128 = 1 << 16;
 
 /// Why there is nothing to search for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
-    /// Parameters beyond those in registers.
-    #[error("unsupported: parameters on the stack")]
-    StackParameters,
+    /// A parameter of more than two words.
+    #[error("unsupported: a parameter of {0} bits")]
+    WideParameter(u32),
+    /// A result that is not in registers.
+    #[error("unsupported: a result of {0} bits")]
+    WideResult(u32),
     /// A step that is a call.
     #[error("unsupported: call of {0}")]
     Call(String),
@@ -86,21 +104,13 @@ pub struct Setting {
     pub regions: BTreeSet<Region>,
 }
 
-/// A variable for what a register, or the return address, was at entry.
-pub fn entry_variable(arena: &mut Arena, name: &str) -> ExprId {
-    arena.variable(&format!("entry.{name}"), Sort::Bits(64))
-}
-
-/// A general register.
-pub fn register(arena: &mut Arena, name: &str) -> ExprId {
-    arena.variable(name, Sort::Bits(64))
-}
-
 impl Setting {
     /// Looks at the problem; refuses what the search cannot do.
     pub fn new(arena: &mut Arena, problem: Problem) -> Result<Setting, ProblemError> {
-        if problem.parameters.len() > PARAMETER_REGISTERS.len() {
-            return Err(ProblemError::StackParameters);
+        let abi = problem.abi;
+        let mut widths = problem.parameters.iter().map(|parameter| arena.width_bits(*parameter));
+        if let Some(wide) = widths.find(|width_bits| !abi.passes(*width_bits)) {
+            return Err(ProblemError::WideParameter(wide));
         }
         for edge in problem.source.edges.iter().chain(&problem.machine.edges) {
             if let Some(call) = &edge.call {
@@ -113,14 +123,19 @@ impl Setting {
         regions.extend(problem.globals.iter().map(|global| Region::Global(global.symbol.clone())));
         regions.insert(Region::Rest);
         regions.remove(&Region::Stack);
-        let mut machine_exit: Vec<ExprId> =
-            CALLEE_SAVED.iter().chain(&["rsp"]).map(|name| register(arena, name)).collect();
-        machine_exit.push(arena.variable(RETURN_TARGET, Sort::Bits(64)));
-        machine_exit.extend(problem.returned.map(|_| register(arena, "rax")));
+        let mut machine_exit: Vec<ExprId> = abi.kept().map(|name| abi.register(arena, name)).collect();
+        machine_exit.push(arena.variable(RETURN_TARGET, Sort::Bits(abi.address_bits)));
+        if let Some(returned) = problem.returned {
+            let width_bits = arena.width_bits(returned);
+            if abi.result(arena, width_bits).is_none() {
+                return Err(ProblemError::WideResult(width_bits));
+            }
+            machine_exit.extend(abi.results.iter().map(|name| abi.register(arena, name)));
+        }
         let mut source_exit: Vec<ExprId> = problem.returned.into_iter().collect();
         for region in &regions {
-            source_exit.push(arena.variable(&source_memory_name(region), Sort::Memory(64)));
-            machine_exit.push(region.variable(arena));
+            source_exit.push(arena.variable(&source_memory_name(region), Sort::Memory(abi.address_bits)));
+            machine_exit.push(region.variable_in(arena, abi.address_bits));
         }
         let source_live = liveness(arena, &problem.source, &source_exit);
         let machine_live = liveness(arena, &problem.machine, &machine_exit);
@@ -142,33 +157,42 @@ impl Setting {
 
     /// The two variables for a region, source first.
     pub fn memories(&self, arena: &mut Arena, region: &Region) -> (ExprId, ExprId) {
-        let source = arena.variable(&source_memory_name(region), Sort::Memory(64));
-        (source, region.variable(arena))
+        let address_bits = self.problem.abi.address_bits;
+        let source = arena.variable(&source_memory_name(region), Sort::Memory(address_bits));
+        (source, region.variable_in(arena, address_bits))
+    }
+
+    /// Widths of the parameters.
+    pub fn parameter_widths(&self, arena: &Arena) -> Vec<u32> {
+        self.problem.parameters.iter().map(|parameter| arena.width_bits(*parameter)).collect()
+    }
+
+    /// Bytes from the stack pointer at entry on that belong to the function: return address and parameters.
+    pub fn bytes_above(&self, arena: &Arena) -> u32 {
+        let abi = self.problem.abi;
+        abi.word_bytes() + abi.parameter_bytes(&self.parameter_widths(arena))
     }
 
     /// Pairs of expressions that are equal when both programs begin: what the calling convention says.
     pub fn precondition(&self, arena: &mut Arena) -> Vec<(ExprId, ExprId)> {
+        let abi = self.problem.abi;
         let mut equal = Vec::new();
-        for name in CALLEE_SAVED.iter().chain(&["rsp"]) {
-            equal.push((register(arena, name), entry_variable(arena, name)));
+        for name in abi.kept() {
+            equal.push((abi.register(arena, name), abi.entry(arena, name)));
         }
-        equal.push((return_slot(arena), entry_variable(arena, "return")));
-        for (parameter, name) in self.problem.parameters.iter().zip(PARAMETER_REGISTERS) {
-            let width_bits = arena.width_bits(*parameter);
-            let whole = register(arena, name);
-            // The caller leaves anything in the upper bits.
-            let passed = if width_bits == 64 { whole } else { arena.extract(whole, 0, width_bits) };
-            equal.push((passed, *parameter));
-        }
+        equal.push((abi.return_slot(arena), abi.entry(arena, "return")));
+        let widths = self.parameter_widths(arena);
+        equal.extend(abi.passed(arena, &widths).into_iter().zip(self.problem.parameters.iter().copied()));
         equal
     }
 
     /// What the memory model promises: globals are aligned, lie below a limit and not at 0; the stack pointer
     /// is far from both ends and as the ABI wants it.
     pub fn facts(&self, arena: &mut Arena) -> Vec<ExprId> {
+        let abi = self.problem.abi;
         let mut facts = Vec::new();
         for global in &self.problem.globals {
-            let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
+            let address = abi.address(arena, &global.symbol);
             let limit = (1u128 << self.problem.address_bits(&global.symbol))
                 .saturating_sub(u128::from(global.size_bytes));
             facts.push(below(arena, address, limit));
@@ -176,21 +200,44 @@ impl Setting {
             facts.extend(multiple(arena, address, global.align_bytes, 0));
         }
         for (symbol, align) in self.problem.own_constants() {
-            let address = arena.variable(&address_name(symbol), Sort::Bits(64));
-            facts.push(below(arena, address, 1u128 << self.problem.address_bits(symbol)));
+            let address = abi.address(arena, symbol);
+            facts.push(below(arena, address, (1u128 << self.problem.address_bits(symbol)) - 1));
             facts.push(at_least(arena, address, 4096));
             facts.extend(multiple(arena, address, align, 0));
         }
+        facts.extend(self.placed(arena));
         facts.extend(self.apart(arena));
-        let stack = entry_variable(arena, "rsp");
-        facts.push(below(arena, stack, (1 << 47) - 2 * FRAME_BYTES));
+        let stack = abi.entry_stack(arena);
+        let end = if abi.address_bits == 32 { 1 << 32 } else { 1 << 47 };
+        facts.push(below(arena, stack, end - 2 * FRAME_BYTES));
         facts.push(at_least(arena, stack, 4096 + 2 * FRAME_BYTES));
-        facts.extend(multiple(arena, stack, 16, 8));
+        // Before the call, which pushes one word.
+        facts.extend(multiple(arena, stack, 16, 16 - u128::from(abi.word_bytes())));
         facts
     }
 }
 
 impl Setting {
+    /// Symbols of a linked object lie where they lie, or all moved by the same distance.
+    fn placed(&self, arena: &mut Arena) -> Vec<ExprId> {
+        let Some(placement) = &self.problem.placed else { return Vec::new() };
+        let abi = self.problem.abi;
+        let mut facts = Vec::new();
+        let first = placement.symbols.first();
+        for (symbol, address) in &placement.symbols {
+            let at = abi.address(arena, symbol);
+            let expected = match first {
+                Some((base, start)) if !placement.fixed => {
+                    let base = abi.address(arena, base);
+                    arena.sum(abi.word(u128::from(address.wrapping_sub(*start))), &[(1, base)])
+                }
+                _ => arena.constant(abi.word(u128::from(*address))),
+            };
+            facts.push(arena.compare(CompareOp::Eq, at, expected));
+        }
+        facts
+    }
+
     /// Globals do not overlap. Needed only where they share a region.
     fn apart(&self, arena: &mut Arena) -> Vec<ExprId> {
         let accesses = self.problem.machine.edges.iter().flat_map(|edge| &edge.accesses);
@@ -201,9 +248,10 @@ impl Setting {
         for (number, left) in self.problem.globals.iter().enumerate() {
             for right in &self.problem.globals[..number] {
                 let mut before = |low: &Global, high: &Global| {
-                    let start = arena.variable(&address_name(&low.symbol), Sort::Bits(64));
-                    let next = arena.variable(&address_name(&high.symbol), Sort::Bits(64));
-                    let last = arena.sum(Bits::new(64, u128::from(low.size_bytes.max(1)) - 1), &[(1, start)]);
+                    let abi = self.problem.abi;
+                    let start = abi.address(arena, &low.symbol);
+                    let next = abi.address(arena, &high.symbol);
+                    let last = arena.sum(abi.word(u128::from(low.size_bytes.max(1)) - 1), &[(1, start)]);
                     arena.compare(CompareOp::Ult, last, next)
                 };
                 let either = [before(left, right), before(right, left)];
@@ -214,35 +262,28 @@ impl Setting {
     }
 }
 
-/// The slot of the return address.
-pub fn return_slot(arena: &mut Arena) -> ExprId {
-    slot(arena, 0, 8)
-}
-
-/// Bytes of the frame at an offset from the stack pointer at entry.
-pub fn slot(arena: &mut Arena, offset: i64, bytes: u32) -> ExprId {
-    let memory = Region::Stack.variable(arena);
-    let start = entry_variable(arena, "rsp");
-    let address = arena.sum(Bits::new(64, offset as u128), &[(1, start)]);
-    arena.load(memory, address, bytes)
-}
-
 fn below(arena: &mut Arena, value: ExprId, limit: u128) -> ExprId {
-    let limit = arena.constant(Bits::new(64, limit));
+    let limit = constant_like(arena, value, limit);
     arena.compare(CompareOp::Ult, value, limit)
 }
 
 fn at_least(arena: &mut Arena, value: ExprId, least: u128) -> ExprId {
-    let last = arena.constant(Bits::new(64, least - 1));
+    let last = constant_like(arena, value, least - 1);
     arena.compare(CompareOp::Ult, last, value)
+}
+
+/// A constant as wide as a value.
+fn constant_like(arena: &mut Arena, value: ExprId, constant: u128) -> ExprId {
+    let width_bits = arena.width_bits(value);
+    arena.constant(Bits::new(width_bits, constant))
 }
 
 fn multiple(arena: &mut Arena, value: ExprId, of: u64, rest: u128) -> Option<ExprId> {
     if of < 2 {
         return None;
     }
-    let mask = arena.constant(Bits::new(64, u128::from(of) - 1));
+    let mask = constant_like(arena, value, u128::from(of) - 1);
     let low = arena.commutative(CommutativeOp::And, &[value, mask]);
-    let rest = arena.constant(Bits::new(64, rest));
+    let rest = constant_like(arena, value, rest);
     Some(arena.compare(CompareOp::Eq, low, rest))
 }

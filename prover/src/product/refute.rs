@@ -5,13 +5,12 @@
 //! not given back, a fault, an access where nothing is, or a state that comes again, so that it never ends.
 
 use super::assumed::equal;
-use super::problem::{CALLEE_SAVED, FRAME_BYTES, Setting, entry_variable, register};
+use super::problem::{FRAME_BYTES, Setting};
 use super::replay::{Replay, entry_state};
-use crate::bits::mask;
 use crate::expr::{Arena, Sort};
 use crate::graph::PointId;
 use crate::lift::RETURN_TARGET;
-use crate::region::{Region, address_name};
+use crate::region::Region;
 use crate::run::Step as Ran;
 use crate::run::code::Code;
 use crate::run::state::{State, Table};
@@ -67,9 +66,13 @@ impl<'a> Refuter<'a> {
     /// `steps` bounds the run of either program. States must be made after this: it gives variables their places.
     pub fn new(arena: &mut Arena, setting: &'a Setting, table: &mut Table, steps: usize) -> Refuter<'a> {
         let replay = Replay::new(arena, setting, table);
-        let (target, result) = (arena.variable(RETURN_TARGET, Sort::Bits(64)), register(arena, "rax"));
+        let abi = setting.problem.abi;
+        let target = arena.variable(RETURN_TARGET, Sort::Bits(abi.address_bits));
         table.bits(arena, target);
-        table.bits(arena, result);
+        for name in abi.results {
+            let result = abi.register(arena, name);
+            table.bits(arena, result);
+        }
         let mut wanted = setting.facts(arena);
         for (left, right) in setting.precondition(arena) {
             wanted.push(equal(arena, left, right));
@@ -189,18 +192,21 @@ fn same_machine(left: &State, right: &State) -> bool {
 struct Objects {
     globals: BTreeMap<String, (u64, u64)>,
     stack: u64,
+    /// Bytes from there on that belong to the function.
+    above: u64,
 }
 
 impl Objects {
     fn of(arena: &mut Arena, setting: &Setting, table: &mut Table, state: &State) -> Objects {
         let mut globals = BTreeMap::new();
         for global in &setting.problem.globals {
-            let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
+            let address = setting.problem.abi.address(arena, &global.symbol);
             let start = state.bits[table.bits(arena, address)] as u64;
             globals.insert(global.symbol.clone(), (start, start.saturating_add(global.size_bytes)));
         }
-        let stack = entry_variable(arena, "rsp");
-        Objects { globals, stack: state.bits[table.bits(arena, stack)] as u64 }
+        let stack = setting.problem.abi.entry_stack(arena);
+        let above = u64::from(setting.bytes_above(arena));
+        Objects { globals, stack: state.bits[table.bits(arena, stack)] as u64, above }
     }
 
     /// Says so if an access is where nothing is. Of memory that a pointer of unknown origin leads to, and of
@@ -211,7 +217,7 @@ impl Objects {
             Region::Stack => {
                 let below = self.stack.saturating_sub(FRAME_BYTES as u64);
                 // What a caller has above the return address may be read: parameters are there.
-                let above = if write { self.stack + 8 } else { self.stack + FRAME_BYTES as u64 };
+                let above = if write { self.stack + self.above } else { self.stack + FRAME_BYTES as u64 };
                 ("the frame".to_owned(), (below, above))
             }
             Region::Rest => return None,
@@ -240,7 +246,7 @@ fn globals(
         let region = if setting.is_merged() { Region::Rest } else { own };
         let (memory, _) = setting.memories(arena, &region);
         let memory = table.memory(arena, memory);
-        let address = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
+        let address = setting.problem.abi.address(arena, &global.symbol);
         let start = state.bits[table.bits(arena, address)] as u64;
         let bytes = (start..start + global.size_bytes).map(|at| state.memories[memory].byte(at)).collect();
         found.insert(global.symbol.clone(), bytes);
@@ -261,24 +267,26 @@ fn difference(
             return Some(format!("{} differs", region.variable_name()));
         }
     }
-    let mut value = |id| state.bits[table.bits(arena, id)];
-    if let Some(returned) = setting.problem.returned {
-        let expected = value(returned);
-        let rax = register(arena, "rax");
-        let found = state.bits[table.bits(arena, rax)] & mask(arena.width_bits(returned));
+    let abi = setting.problem.abi;
+    if let Some(returned) = setting.problem.returned
+        && let Some(result) = abi.result(arena, arena.width_bits(returned))
+    {
+        let expected = state.bits[table.bits(arena, returned)];
+        let found = Code::new(arena, table, &[result]).bits(state)[0].value();
         if found != expected {
             return Some(format!("the result is {found:#x}, want {expected:#x}"));
         }
     }
-    for name in CALLEE_SAVED.iter().chain(&["rsp"]) {
-        let (now, then) = (register(arena, name), entry_variable(arena, name));
-        let popped = if *name == "rsp" { 8 } else { 0 };
-        let expected = state.bits[table.bits(arena, then)].wrapping_add(popped) & mask(64);
+    for name in abi.kept() {
+        let (now, then) = (abi.register(arena, name), abi.entry(arena, name));
+        let popped = if name == abi.stack_pointer { u128::from(abi.word_bytes()) } else { 0 };
+        let expected = abi.word(state.bits[table.bits(arena, then)]).add(abi.word(popped)).value();
         if state.bits[table.bits(arena, now)] != expected {
             return Some(format!("register {name} is not given back"));
         }
     }
-    let (target, entry) = (arena.variable(RETURN_TARGET, Sort::Bits(64)), entry_variable(arena, "return"));
+    let target = arena.variable(RETURN_TARGET, Sort::Bits(abi.address_bits));
+    let entry = abi.entry(arena, "return");
     let same = state.bits[table.bits(arena, target)] == state.bits[table.bits(arena, entry)];
     (!same).then(|| "the machine returns elsewhere".to_owned())
 }
@@ -288,7 +296,11 @@ mod tests {
     use super::*;
 
     fn objects() -> Objects {
-        Objects { globals: BTreeMap::from([("a".to_owned(), (0x1_0010, 0x1_0050))]), stack: 1 << 40 }
+        Objects {
+            globals: BTreeMap::from([("a".to_owned(), (0x1_0010, 0x1_0050))]),
+            stack: 1 << 40,
+            above: 8,
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Running both programs side by side on concrete states.
 
 use super::flow::{Anchors, Path};
-use super::problem::{CALLEE_SAVED, Setting, entry_variable, register};
+use super::problem::Setting;
 use super::triple::Step;
 use crate::expr::Arena;
 use crate::graph::PointId;
-use crate::region::{Region, address_name};
+use crate::region::Region;
 use crate::run::memory::mixed;
 use crate::run::state::{State, Table};
 use crate::run::{Runner, Step as Ran};
@@ -46,7 +46,8 @@ impl Replay {
             let (left, right) = setting.memories(arena, region);
             memories.push((table.memory(arena, left), table.memory(arena, right)));
         }
-        let frame = Region::Stack.variable(arena);
+        let abi = setting.problem.abi;
+        let frame = Region::Stack.variable_in(arena, abi.address_bits);
         table.memory(arena, frame);
         for (left, right) in setting.precondition(arena) {
             for id in arena.reachable(&[left, right]) {
@@ -58,11 +59,11 @@ impl Replay {
             }
         }
         for global in &setting.problem.globals {
-            let address = arena.variable(&address_name(&global.symbol), crate::expr::Sort::Bits(64));
+            let address = abi.address(arena, &global.symbol);
             table.bits(arena, address);
         }
         for symbol in setting.problem.alignments.keys() {
-            let address = arena.variable(&address_name(symbol), crate::expr::Sort::Bits(64));
+            let address = abi.address(arena, symbol);
             table.bits(arena, address);
         }
         Replay { source, machine, memories }
@@ -131,7 +132,7 @@ impl Replay {
         Followed::Together(state)
     }
 
-    /// Offsets of eight-byte slots of the frame that the machine touches in a run from the entry.
+    /// Offsets of words of the frame that the machine touches in a run from the entry, parameters included.
     pub fn slots(
         &self,
         arena: &mut Arena,
@@ -140,8 +141,10 @@ impl Replay {
         state: &State,
         steps: usize,
     ) -> BTreeSet<i64> {
-        let stack = entry_variable(arena, "rsp");
+        let abi = setting.problem.abi;
+        let stack = abi.entry_stack(arena);
         let start = state.bits[table.bits(arena, stack)] as u64;
+        let (word, above) = (i64::from(abi.word_bytes()), i64::from(setting.bytes_above(arena)));
         let mut found = BTreeSet::new();
         let codes: Vec<_> = setting
             .problem
@@ -160,7 +163,7 @@ impl Replay {
             let Ran::Taken { edge, to } = self.machine.step(at, &mut state) else { break };
             for address in codes[edge].bits(&before) {
                 let offset = (address.value() as u64).wrapping_sub(start) as i64;
-                if offset % 8 == 0 && (-4096..0).contains(&offset) {
+                if offset % word == 0 && (-4096..above).contains(&offset) && offset != 0 {
                     found.insert(offset);
                 }
             }
@@ -179,30 +182,45 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
         random = mixed(random);
         random % below
     };
+    let abi = setting.problem.abi;
     for global in &setting.problem.globals {
-        let address = arena.variable(&address_name(&global.symbol), crate::expr::Sort::Bits(64));
+        let address = abi.address(arena, &global.symbol);
         let limit = (1u64 << setting.problem.address_bits(&global.symbol)) - global.size_bytes - (1 << 20);
         let align = global.align_bytes.max(1);
         state.bits[table.bits(arena, address)] =
             u128::from(((1 << 20) + draw(limit - (1 << 20))) / align * align);
     }
     for (symbol, align) in setting.problem.own_constants() {
-        let address = arena.variable(&address_name(symbol), crate::expr::Sort::Bits(64));
+        let address = abi.address(arena, symbol);
         let limit = 1u64 << setting.problem.address_bits(symbol);
         state.bits[table.bits(arena, address)] =
             u128::from(((1 << 20) + draw(limit - (1 << 21))) / align * align);
     }
-    let stack = entry_variable(arena, "rsp");
-    state.bits[table.bits(arena, stack)] = u128::from(((1 << 40) + draw(1 << 45)) / 16 * 16 + 8);
-    for name in CALLEE_SAVED.iter().chain(&["rsp"]) {
-        let (now, then) = (register(arena, name), entry_variable(arena, name));
+    if let Some(placement) = &setting.problem.placed {
+        let moved = if placement.fixed { 0 } else { (1 << 40) + draw(1 << 24) * 4096 };
+        for (symbol, address) in &placement.symbols {
+            let at = abi.address(arena, symbol);
+            state.bits[table.bits(arena, at)] = u128::from(address.wrapping_add(moved));
+        }
+    }
+    let stack = abi.entry_stack(arena);
+    let (least, room) = if abi.address_bits == 32 { (1 << 24, 1 << 31) } else { (1 << 40, 1 << 45) };
+    let word_bytes = u64::from(abi.word_bytes());
+    state.bits[table.bits(arena, stack)] = u128::from((least + draw(room)) / 16 * 16 + 16 - word_bytes);
+    for name in abi.kept() {
+        let (now, then) = (abi.register(arena, name), abi.entry(arena, name));
         state.bits[table.bits(arena, now)] = state.bits[table.bits(arena, then)];
     }
     for parameter in setting.problem.parameters.clone() {
         let place = table.bits(arena, parameter);
         match arena.width_bits(parameter) {
+            32 if setting.problem.pointers.contains(&parameter) => {
+                state.bits[place] = u128::from((1 << 24) + draw(1 << 31)) & !0xf;
+            }
             // A pointer, most likely.
-            64 => state.bits[place] = u128::from((1 << 33) + draw(1 << 40)) & !0xf,
+            64 if abi.address_bits == 64 => {
+                state.bits[place] = u128::from((1 << 33) + draw(1 << 40)) & !0xf;
+            }
             // Loop bounds and strides are small.
             width_bits if seed % 4 != 3 => {
                 let small = draw(70) as i64 - 3;
@@ -212,7 +230,8 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
         }
     }
     for (left, right) in setting.precondition(arena) {
-        pass(arena, table, &mut state, left, right);
+        let value = state.bits[table.bits(arena, right)];
+        pass(arena, table, &mut state, left, value);
     }
     for region in &setting.regions {
         let (source, machine) = setting.memories(arena, region);
@@ -222,21 +241,14 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
     state
 }
 
-/// Makes the place on the left hold the variable on the right.
-fn pass(
-    arena: &mut Arena,
-    table: &mut Table,
-    state: &mut State,
-    left: crate::expr::ExprId,
-    right: crate::expr::ExprId,
-) {
+/// Makes a place hold a value.
+fn pass(arena: &mut Arena, table: &mut Table, state: &mut State, place: crate::expr::ExprId, value: u128) {
     use crate::expr::Node;
-    let value = state.bits[table.bits(arena, right)];
-    match *arena.node(left) {
-        Node::Variable(_) => state.bits[table.bits(arena, left)] = value,
+    match *arena.node(place) {
+        Node::Variable(_) => state.bits[table.bits(arena, place)] = value,
         Node::Extract { width_bits, of, .. } => {
-            let place = table.bits(arena, of);
-            state.bits[place] = state.bits[place] & !crate::bits::mask(width_bits) | value;
+            let whole = crate::run::code::Code::new(arena, table, &[of]).bits(state)[0].value();
+            pass(arena, table, state, of, whole & !crate::bits::mask(width_bits) | value);
         }
         Node::Load { memory, address, bytes } => {
             let address = crate::run::code::Code::new(arena, table, &[address]).bits(state)[0].value();

@@ -219,7 +219,7 @@ impl Context<'_> {
         for (left, right) in self.setting.precondition(self.arena) {
             given.push(equal(self.arena, left, right));
         }
-        let mut nothing = Assumed::nothing();
+        let mut nothing = Assumed::nothing(self.setting);
         self.implied(&format!("entry {number}"), &mut nothing, &given, condition)
     }
 
@@ -404,7 +404,8 @@ pub enum Goal {
 
 /// The bit that is set if two memories have the same byte at some address that nothing else speaks of.
 pub fn anywhere(arena: &mut Arena, left: ExprId, right: ExprId) -> ExprId {
-    let address = arena.variable("anywhere", crate::expr::Sort::Bits(64));
+    let Sort::Memory(address_bits) = arena.sort(left) else { panic!("only memories are compared by byte") };
+    let address = arena.variable("anywhere", Sort::Bits(address_bits));
     let (left, right) = (arena.load(left, address, 1), arena.load(right, address, 1));
     equal(arena, left, right)
 }

@@ -3,7 +3,7 @@
 
 use super::memory::{Memory, mixed};
 use super::state::{State, Table};
-use crate::bits::Bits;
+use crate::bits::{Bits, mask};
 use crate::expr::eval::{binary, commutative, compare};
 use crate::expr::{Arena, BinaryOp, CommutativeOp, CompareOp, ExprId, Node, Sort};
 use std::collections::HashMap;
@@ -146,15 +146,23 @@ impl Operation {
                 return slots[if bits(condition).is_set() { *then } else { *otherwise }].clone();
             }
             Operation::Memory(place) => return Value::Stores(*place, Vec::new()),
-            Operation::Load(memory, address, bytes) => {
-                let address = bits(address).value() as u64;
-                load(&slots[*memory], state, address, *bytes)
-            }
+            Operation::Load(memory, address, bytes) => load(&slots[*memory], state, bits(address), *bytes),
             Operation::Store(memory, address, value) => {
                 let Value::Stores(base, mut stores) = slots[*memory].clone() else {
                     panic!("a store changes a memory")
                 };
-                stores.push((bits(address).value() as u64, bits(value)));
+                let (address, value) = (bits(address), bits(value));
+                let (start, last) = (address.value() as u64, last_address(address));
+                let bytes = value.width_bits() / 8;
+                if last - start >= u64::from(bytes) {
+                    stores.push((start, value));
+                } else {
+                    let byte = |number: u32| {
+                        let at = start.wrapping_add(u64::from(number)) & last;
+                        (at, value.extract(8 * number, 8))
+                    };
+                    stores.extend((0..bytes).map(byte));
+                }
                 return Value::Stores(base, stores);
             }
             Operation::Apply(key, arguments, width_bits) => {
@@ -168,20 +176,26 @@ impl Operation {
     }
 }
 
-fn load(memory: &Value, state: &State, address: u64, bytes: u32) -> Bits {
+/// The highest address of the width of this one: what goes on behind it goes on at 0.
+fn last_address(address: Bits) -> u64 {
+    mask(address.width_bits().min(64)) as u64
+}
+
+fn load(memory: &Value, state: &State, address: Bits, bytes: u32) -> Bits {
     let Value::Stores(base, stores) = memory else { panic!("a load reads a memory") };
     let below: &Memory = &state.memories[*base];
-    if stores.is_empty() {
+    let last = last_address(address);
+    let address = address.value() as u64;
+    if stores.is_empty() && last - address >= u64::from(bytes) {
         return Bits::new(8 * bytes, below.load(address, bytes));
     }
     let byte = |number: u32| {
-        let at = address.wrapping_add(u64::from(number));
-        let hit = stores
-            .iter()
-            .rev()
-            .find(|(start, value)| at.wrapping_sub(*start) < u64::from(value.width_bits() / 8));
+        let at = address.wrapping_add(u64::from(number)) & last;
+        let within = |start: u64| at.wrapping_sub(start) & last;
+        let hit =
+            stores.iter().rev().find(|(start, value)| within(*start) < u64::from(value.width_bits() / 8));
         let byte = match hit {
-            Some((start, value)) => (value.value() >> (8 * at.wrapping_sub(*start))) as u8,
+            Some((start, value)) => (value.value() >> (8 * within(*start))) as u8,
             None => below.byte(at),
         };
         u128::from(byte) << (8 * number)

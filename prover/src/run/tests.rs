@@ -96,3 +96,22 @@ fn code_agrees_with_the_evaluator() {
         }
     }
 }
+
+/// What is stored across the last address of 32 bits goes on at 0, and is loaded from there.
+#[test]
+fn memory_wraps_around_at_the_width_of_its_addresses() {
+    let mut arena = Arena::new();
+    let memory = arena.variable("m", Sort::Memory(32));
+    let start = arena.constant(Bits::new(32, 0xffff_fffe));
+    let word = arena.constant(Bits::new(32, 0x4433_2211));
+    let stored = arena.store(memory, start, word);
+    let zero = arena.constant(Bits::new(32, 0));
+    let whole = arena.load(stored, start, 4);
+    let (low, old) = (arena.load(stored, zero, 2), arena.load(memory, zero, 2));
+    let (across, first) = (arena.load(memory, start, 4), arena.load(memory, start, 2));
+    let mut table = Table::default();
+    let code = Code::new(&mut arena, &mut table, &[whole, low, across, first, old]);
+    let bits: Vec<u128> = code.bits(&table.made_up(3)).iter().map(|bits| bits.value()).collect();
+    assert_eq!((bits[0], bits[1]), (0x4433_2211, 0x4433));
+    assert_eq!(bits[2], bits[4] << 16 | bits[3], "without a store as well");
+}

@@ -453,7 +453,8 @@ fn finish(
     for parameter in &function.parameters {
         let width_bits = context.width_bits(&parameter.of).map_err(refuse)?;
         let variable = arena.variable(&format!("%{}", parameter.name), Sort::Bits(width_bits));
-        parameters.push(SourceParameter { variable, width_bits, extension: parameter.extension });
+        let (extension, pointer) = (parameter.extension, parameter.of == Type::Pointer);
+        parameters.push(SourceParameter { variable, width_bits, extension, pointer });
     }
     let returns_bits = match &function.returns {
         Type::Void => None,

@@ -55,6 +55,8 @@ pub struct SourceParameter {
     pub width_bits: u32,
     /// What a caller puts above it in its register.
     pub extension: Extension,
+    /// Whether it is an address.
+    pub pointer: bool,
 }
 
 /// Something in the function that has no meaning here.

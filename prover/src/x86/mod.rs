@@ -19,6 +19,28 @@ use iced_x86::{CodeSize, Decoder, DecoderOptions, Instruction};
 use operand::{Context, Fixups};
 use state::State;
 
+/// How wide addresses are: the mode that code is decoded and run in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// 64-bit mode.
+    Bits64,
+    /// 32-bit protected mode, or compatibility mode.
+    Bits32,
+}
+
+impl Mode {
+    /// Both.
+    pub const ALL: [Mode; 2] = [Mode::Bits64, Mode::Bits32];
+
+    /// 64 or 32.
+    pub fn address_bits(self) -> u32 {
+        match self {
+            Mode::Bits64 => 64,
+            Mode::Bits32 => 32,
+        }
+    }
+}
+
 /// Where control goes after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next<W> {
@@ -97,16 +119,16 @@ pub fn step_linked<D: Domain>(
         what: format!("{:?}{detail}", instruction.mnemonic()).to_lowercase(),
         pc: instruction.ip(),
     };
-    let meaning = match instruction.code_size() {
-        CodeSize::Code32 => rows::meaning_in_32_bits(instruction.code()),
-        _ => rows::meaning(instruction.code()),
-    };
-    let meaning = meaning.ok_or_else(|| unsupported(""))?;
+    let mode = if instruction.code_size() == CodeSize::Code32 { Mode::Bits32 } else { Mode::Bits64 };
+    let meaning = rows::meaning_in(mode, instruction.code()).ok_or_else(|| unsupported(""))?;
     if instruction.has_lock_prefix() {
         return Err(unsupported(" with lock"));
     }
     if operand::uses_segment_base(instruction) {
         return Err(unsupported(" relative to fs or gs"));
+    }
+    if operand::has_16_bit_address(instruction) {
+        return Err(unsupported(" with a 16-bit address"));
     }
     let before = state.clone();
     let next = rows::run(meaning, &mut Context { domain, state, instruction, fixups });

@@ -170,3 +170,11 @@ pub fn uses_segment_base(instruction: &Instruction) -> bool {
     let memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
     memory && matches!(instruction.memory_segment(), Register::FS | Register::GS)
 }
+
+/// Whether the memory operand has an address of 16 bits, which only 32-bit code can have.
+pub fn has_16_bit_address(instruction: &Instruction) -> bool {
+    let memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
+    let (base, index) = (instruction.memory_base(), instruction.memory_index());
+    let bare = base == Register::None && index == Register::None;
+    memory && (base.is_gpr16() || index.is_gpr16() || bare && instruction.memory_displ_size() == 2)
+}

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use metaloc_corpus::kernels::{self, Compiler, Configuration, Flags, Kernel, Target};
-use metaloc_proof::{Paths, Proof};
+use metaloc_proof::Proof;
 use metaloc_toolchain::process::{Outcome, Task};
 use metaloc_toolchain::{Llvm, plugin};
 use serde::Serialize;
 
-use crate::args::{BenchProve, Format, KernelArgs, KernelCompiler, KernelFlags};
+use crate::args::{BenchProve, Format, KernelArgs, KernelCompiler, KernelFlags, KernelTarget};
 use crate::output;
 use crate::parallel;
 use crate::progress::Progress;
@@ -54,7 +54,13 @@ pub(super) fn configuration(llvm: &Llvm, args: &KernelArgs) -> Result<Configurat
         KernelFlags::Paper => Flags::Paper,
         KernelFlags::Default => Flags::Default,
     };
-    Ok(Configuration::new(llvm, compiler, flags, Target::Fixed)?)
+    let target = match args.target {
+        KernelTarget::X86_64 => Target::Fixed,
+        KernelTarget::X86_64Pie => Target::Pie,
+        KernelTarget::I386 => Target::I386,
+        KernelTarget::I386Pie => Target::I386Pie,
+    };
+    Ok(Configuration::new(llvm, compiler, flags, target)?)
 }
 
 /// The TSVC kernels of these names; all without a name.
@@ -150,21 +156,11 @@ fn shape(path: &Path) -> Result<Shape> {
         shape.nodes += function.nodes.len();
         shape.edges += function.edges.len();
         for edge in &function.edges {
-            shape.source_paths = shape.source_paths.saturating_add(paths(&edge.source.paths));
-            shape.machine_paths = shape.machine_paths.saturating_add(paths(&edge.machine.paths));
+            shape.source_paths = shape.source_paths.saturating_add(edge.source.paths.count());
+            shape.machine_paths = shape.machine_paths.saturating_add(edge.machine.paths.count());
         }
     }
     Ok(shape)
-}
-
-/// How many paths a set stands for.
-fn paths(set: &Paths) -> u64 {
-    match set {
-        Paths::Empty | Paths::Step(..) => 1,
-        Paths::Series(parts) => parts.iter().fold(1, |all, part| all.saturating_mul(paths(part))),
-        Paths::Parallel(branches) => branches.iter().fold(0, |all, part| all.saturating_add(paths(part))),
-        Paths::Repeat { times, body } => paths(body).saturating_pow(*times),
-    }
 }
 
 /// `metaloc.bench-prove/1`.
@@ -281,15 +277,6 @@ fn class(result: &FunctionResult) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_in_a_row_multiply_and_beside_each_other_add() {
-        let diamond = || Paths::Parallel(vec![Paths::Step(0, 1), Paths::Step(0, 2), Paths::Empty]);
-        let twice = Paths::Series(vec![diamond(), Paths::Step(2, 3), diamond()]);
-        assert_eq!(paths(&twice), 9);
-        assert_eq!(paths(&Paths::Repeat { times: 4, body: Box::new(diamond()) }), 81);
-        assert_eq!(paths(&Paths::Repeat { times: 64, body: Box::new(diamond()) }), u64::MAX);
-    }
 
     fn row(name: &str, verdict: VerdictName, class: Option<&str>, seconds: f64) -> Row {
         let result = FunctionResult {

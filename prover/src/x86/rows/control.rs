@@ -62,15 +62,16 @@ pub(super) fn run<D: Domain>(op: Op, cx: &mut Context<D>) -> Result<Next<D::Word
             Ok(Next::Branch { condition, target: near })
         }
         Op::Call => {
-            let target = if direct { d.constant(64, u128::from(near)) } else { cx.read(0)? };
-            push(cx, d.constant(64, u128::from(cx.instruction.next_ip())))?;
+            let bits = 8 * cx.address_bytes();
+            let target = if direct { d.constant(bits, u128::from(near)) } else { cx.read(0)? };
+            push(cx, d.constant(bits, u128::from(cx.instruction.next_ip())))?;
             Ok(Next::Call(target))
         }
         Op::Return => {
             let target = pop(cx, cx.address_bytes())?;
             if cx.instruction.op_count() == 1 {
                 let dropped = d.constant(64, u128::from(cx.instruction.immediate16()));
-                cx.state.general[RSP] = d.add(cx.state.general[RSP], dropped);
+                cx.state.general[RSP] = cx.in_mode(d.add(cx.state.general[RSP], dropped));
             }
             Ok(Next::Return(target))
         }

@@ -1,7 +1,7 @@
 //! The table of known instructions: mnemonics with their meaning, one file per family. A row is a form: one
-//! encoding of a known mnemonic (iced's `Code`) that is valid in 64-bit mode and has only operands that
+//! encoding of a known mnemonic (iced's `Code`) that is valid in a mode and has only operands that
 //! [`super::operand`] can read and write. The forms are enumerated from iced's own tables, so none can be
-//! forgotten, and every one is judged by the CPU.
+//! forgotten, and every one is judged by the CPU in each of its modes.
 //!
 //! To add an instruction: put its mnemonic into the family's `ROWS`, its meaning into the family's `run`, and
 //! run `cargo test -p metaloc-prover`: its forms are judged without further ado.
@@ -25,8 +25,8 @@ mod packed_width;
 mod shift;
 mod stack;
 
-use super::Next;
 use super::operand::Context;
+use super::{Mode, Next};
 use crate::domain::{Domain, Fault};
 use iced_x86::{Code, EncodingKind, Mnemonic, OpCodeOperandKind};
 use std::sync::OnceLock;
@@ -78,42 +78,26 @@ const FAMILIES: &[Rows] = &[
     stack::ROWS,
 ];
 
-/// The meaning of a form; nothing if there is no row for it.
+/// The meaning of a form in 64-bit mode; nothing if there is no row for it.
 pub fn meaning(code: Code) -> Option<Meaning> {
-    static TABLE: OnceLock<Vec<Option<Meaning>>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| Code::values().map(find).collect());
+    meaning_in(Mode::Bits64, code)
+}
+
+/// The meaning of a form; nothing if there is no row for it.
+pub fn meaning_in(mode: Mode, code: Code) -> Option<Meaning> {
+    static TABLES: [OnceLock<Vec<Option<Meaning>>>; 2] = [OnceLock::new(), OnceLock::new()];
+    let table = TABLES[mode as usize].get_or_init(|| Code::values().map(|code| find(mode, code)).collect());
     table[code as usize]
 }
 
-/// The same for 32-bit code: the rows that both modes share, and the few encodings that only it has.
-pub fn meaning_in_32_bits(code: Code) -> Option<Meaning> {
-    let shared = meaning(code).filter(|_| code.op_code().mode32());
-    shared.or_else(|| {
-        let own = matches!(
-            code,
-            Code::Push_r32
-                | Code::Push_rm32
-                | Code::Pushd_imm8
-                | Code::Pushd_imm32
-                | Code::Pop_r32
-                | Code::Pop_rm32
-                | Code::Leaved
-                | Code::Inc_r32
-                | Code::Dec_r32
-                | Code::Retnd
-                | Code::Jmp_rel8_32
-                | Code::Jmp_rel32_32
-        );
-        // Conditional jumps, by any condition.
-        let jump = code.is_jcc_short_or_near() && code.op_code().mode32() && !code.op_code().mode64();
-        let mut rows = FAMILIES.iter().flat_map(|rows| rows.iter());
-        rows.find(|(mnemonic, _)| (own || jump) && *mnemonic == code.mnemonic()).map(|(_, meaning)| *meaning)
-    })
+/// All rows of 64-bit mode.
+pub fn forms() -> impl Iterator<Item = Code> {
+    forms_in(Mode::Bits64)
 }
 
-/// All rows.
-pub fn forms() -> impl Iterator<Item = Code> {
-    Code::values().filter(|code| meaning(*code).is_some())
+/// All rows of a mode.
+pub fn forms_in(mode: Mode) -> impl Iterator<Item = Code> {
+    Code::values().filter(move |code| meaning_in(mode, *code).is_some())
 }
 
 /// All mnemonics with a row.
@@ -145,9 +129,10 @@ pub(super) fn run<D: Domain>(meaning: Meaning, cx: &mut Context<D>) -> Result<Ne
     Ok(Next::Fall)
 }
 
-fn find(code: Code) -> Option<Meaning> {
+fn find(mode: Mode, code: Code) -> Option<Meaning> {
     let info = code.op_code();
-    let plain = info.mode64() && info.encoding() == EncodingKind::Legacy && info.is_instruction();
+    let valid = if mode == Mode::Bits64 { info.mode64() } else { info.mode32() };
+    let plain = valid && info.encoding() == EncodingKind::Legacy && info.is_instruction();
     if !plain || excluded(code) || !info.op_kinds().iter().all(|kind| known_operand(*kind)) {
         return None;
     }
@@ -212,6 +197,8 @@ fn known_operand(kind: OpCodeOperandKind) -> bool {
             | Kind::imm64
             | Kind::br64_1
             | Kind::br64_4
+            | Kind::br32_1
+            | Kind::br32_4
     )
 }
 
@@ -232,12 +219,13 @@ mod tests {
 
     #[test]
     fn each_mode_has_its_own_encodings() {
-        assert!(meaning(Code::Push_r32).is_none() && meaning_in_32_bits(Code::Push_r32).is_some());
-        assert!(meaning(Code::Push_r64).is_some() && meaning_in_32_bits(Code::Push_r64).is_none());
-        assert!(meaning(Code::Je_rel8_32).is_none() && meaning_in_32_bits(Code::Je_rel8_32).is_some());
-        assert!(meaning_in_32_bits(Code::Je_rel8_16).is_none());
-        assert!(meaning_in_32_bits(Code::Add_rm64_r64).is_none());
-        assert!(meaning_in_32_bits(Code::Paddd_xmm_xmmm128).is_some());
+        let narrow = |code| meaning_in(Mode::Bits32, code);
+        assert!(meaning(Code::Push_r32).is_none() && narrow(Code::Push_r32).is_some());
+        assert!(meaning(Code::Push_r64).is_some() && narrow(Code::Push_r64).is_none());
+        assert!(meaning(Code::Je_rel8_32).is_none() && narrow(Code::Je_rel8_32).is_some());
+        assert!(narrow(Code::Je_rel8_16).is_none());
+        assert!(narrow(Code::Add_rm64_r64).is_none());
+        assert!(narrow(Code::Paddd_xmm_xmmm128).is_some());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use metaloc_corpus::kernels::{Configuration, Kernel};
-use metaloc_corpus::mutants::{self, Kind, SECRET};
+use metaloc_corpus::mutants::{self, Kind, Processor, SECRET};
 use metaloc_corpus::random::Random;
 use metaloc_corpus::stock;
 use metaloc_prover::ir::{Global, Module, compile};
@@ -97,7 +97,9 @@ impl Subject {
         random: &mut Random,
     ) -> Result<Option<Different>> {
         let name = &self.kernel.name;
-        let Some(mutant) = mutants::mutant(kind, &self.assembly, &self.source, name, random) else {
+        let processor = if self.configuration.i386 { Processor::I386 } else { Processor::X86_64 };
+        let Some(mutant) = mutants::mutant(kind, processor, &self.assembly, &self.source, name, random)
+        else {
             return Ok(None);
         };
         let label = format!("{}-{:x}", kind.name().replace(' ', "-"), random.number());
@@ -209,8 +211,14 @@ impl Subject {
             self.folder.path().join(label).with_extension("o"),
         );
         std::fs::write(&from, text).context("a mutant")?;
-        let outcome =
-            Task::new(&self.configuration.compiler).arg("-c").arg(&from).arg("-o").arg(&to).run()?;
+        let bits = self.configuration.i386.then_some("-m32");
+        let outcome = Task::new(&self.configuration.compiler)
+            .args(bits)
+            .arg("-c")
+            .arg(&from)
+            .arg("-o")
+            .arg(&to)
+            .run()?;
         Ok(outcome.exit.success().then_some(to))
     }
 
