@@ -1,5 +1,6 @@
 //! LLVM's regression tests of transformations: all of them, or a fixed sample.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -63,6 +64,26 @@ pub fn sample<T>(items: Vec<T>, name: impl Fn(&T) -> &str, seed: u64, count: usi
         items.into_iter().map(|item| (stable_hash(seed, name(&item).as_bytes()), item)).collect();
     keyed.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| name(x).cmp(name(y))));
     keyed.into_iter().take(count).map(|(_, item)| item).collect()
+}
+
+/// `count` of the items like [`sample`], but as many of each group as of any other while there are some.
+pub fn spread<T>(
+    items: Vec<T>,
+    name: impl Fn(&T) -> &str,
+    group: impl Fn(&T) -> String,
+    seed: u64,
+    count: usize,
+) -> Vec<T> {
+    let all = items.len();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut rounds: Vec<(usize, T)> = Vec::new();
+    for item in sample(items, name, seed, all) {
+        let round = seen.entry(group(&item)).or_default();
+        rounds.push((*round, item));
+        *round += 1;
+    }
+    rounds.sort_by_key(|(round, _)| *round);
+    rounds.into_iter().take(count).map(|(_, item)| item).collect()
 }
 
 fn collect(root: &Path, folder: &Path, tests: &mut Vec<LlvmTest>) -> Result<()> {

@@ -50,7 +50,29 @@ pub enum Refusal {
     },
 }
 
-/// The library made from `file`, from the cache if it is there.
+/// What to compile.
+#[derive(Debug, Clone, Copy)]
+pub struct Unit<'a> {
+    /// The file.
+    pub file: &'a Path,
+    /// The folder whose private headers it includes, if that is not its own.
+    pub headers: Option<&'a Path>,
+    /// A file to include before its first line.
+    pub prelude: Option<&'a Path>,
+}
+
+impl<'a> Unit<'a> {
+    /// A file as it stands.
+    pub fn of(file: &'a Path) -> Unit<'a> {
+        Unit { file, headers: None, prelude: None }
+    }
+
+    fn folder(&self) -> &'a Path {
+        self.headers.or_else(|| self.file.parent()).unwrap_or(Path::new("."))
+    }
+}
+
+/// The library made from a file, from the cache if it is there.
 ///
 /// `plugin` is what loads it: its answers are kept with the library, and another plugin may answer otherwise.
 /// `finish` gets a new library in a temporary folder, may put files beside it that begin with its name, and says
@@ -58,24 +80,24 @@ pub enum Refusal {
 pub fn library(
     llvm: &Llvm,
     plugin: &Path,
-    file: &Path,
+    unit: Unit<'_>,
     finish: impl FnOnce(&Path) -> Result<Option<String>>,
     notice: Notice<'_>,
 ) -> Result<Swappable> {
-    library_in(&cache::folder()?.join("recompiled"), llvm, plugin, file, finish, notice)
+    library_in(&cache::folder()?.join("recompiled"), llvm, plugin, unit, finish, notice)
 }
 
 fn library_in(
     cache: &Path,
     llvm: &Llvm,
     plugin: &Path,
-    file: &Path,
+    unit: Unit<'_>,
     finish: impl FnOnce(&Path) -> Result<Option<String>>,
     notice: Notice<'_>,
 ) -> Result<Swappable> {
     let flags = flags(llvm)?;
-    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let place = cache.join(&llvm.version).join(key(llvm, plugin, file, &flags)?);
+    let name = unit.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let place = cache.join(&llvm.version).join(key(llvm, plugin, unit, &flags)?);
     let library = place.join(format!("{name}.so"));
     if !place.is_dir() {
         let parent = place.parent().unwrap_or(Path::new("."));
@@ -83,7 +105,7 @@ fn library_in(
         let _lock = cache::Lock::take(&parent.join(format!("{name}.lock")))?;
         if !place.is_dir() {
             notice(&format!("compiling {name}.cpp of LLVM {} (once)", llvm.version));
-            let fill = |folder: &Path| match compile(llvm, file, &flags, folder, &name)? {
+            let fill = |folder: &Path| match compile(llvm, unit, &flags, folder, &name)? {
                 Some(said) => atomic::write(&folder.join(REFUSED), format!("compile\n{said}").as_bytes()),
                 None => match finish(&folder.join(format!("{name}.so")))? {
                     Some(reason) => {
@@ -119,12 +141,13 @@ fn flags(llvm: &Llvm) -> Result<Vec<String>> {
 }
 
 /// Private headers lie beside the file; they count as the file does.
-fn key(llvm: &Llvm, plugin: &Path, file: &Path, flags: &[String]) -> Result<String> {
+fn key(llvm: &Llvm, plugin: &Path, unit: Unit<'_>, flags: &[String]) -> Result<String> {
     let read = |path: &Path| fs::read(path).map_err(|reason| Error::Read { path: path.to_owned(), reason });
     let mut hasher = DefaultHasher::new();
-    (RECIPE, SHARED, flags, plugin, file, &llvm.version, &llvm.build_id, &llvm.clang).hash(&mut hasher);
-    read(file)?.hash(&mut hasher);
-    let folder = file.parent().unwrap_or(Path::new("."));
+    (RECIPE, SHARED, flags, plugin, unit.file, &llvm.version, &llvm.build_id, &llvm.clang).hash(&mut hasher);
+    read(unit.file)?.hash(&mut hasher);
+    unit.prelude.map(read).transpose()?.hash(&mut hasher);
+    let folder = unit.folder();
     let entries = fs::read_dir(folder).map_err(|reason| Error::Read { path: folder.to_owned(), reason })?;
     let mut headers: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     headers.retain(|path| path.extension().is_some_and(|extension| extension == "h"));
@@ -132,19 +155,30 @@ fn key(llvm: &Llvm, plugin: &Path, file: &Path, flags: &[String]) -> Result<Stri
     for header in headers {
         read(&header)?.hash(&mut hasher);
     }
-    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let name = unit.file.file_stem().unwrap_or_default().to_string_lossy();
     Ok(format!("{name}-{:016x}", hasher.finish()))
 }
 
 /// What the compiler complains about, if it does.
-fn compile(llvm: &Llvm, file: &Path, flags: &[String], folder: &Path, name: &str) -> Result<Option<String>> {
+fn compile(
+    llvm: &Llvm,
+    unit: Unit<'_>,
+    flags: &[String],
+    folder: &Path,
+    name: &str,
+) -> Result<Option<String>> {
     let shared = folder.join("shared-symbols");
     atomic::write(&shared, SHARED.as_bytes())?;
-    let outcome = Task::new(llvm.clang()?)
-        .arg("--driver-mode=g++")
-        .args(flags)
+    let mut task = Task::new(llvm.clang()?).arg("--driver-mode=g++").args(flags);
+    if let Some(headers) = unit.headers {
+        task = task.arg("-iquote").arg(headers);
+    }
+    if let Some(prelude) = unit.prelude {
+        task = task.arg("-include").arg(prelude);
+    }
+    let outcome = task
         .arg(format!("-Wl,--dynamic-list={}", shared.display()))
-        .arg(file)
+        .arg(unit.file)
         .arg("-o")
         .arg(folder.join(format!("{name}.so")))
         .run()?;
@@ -175,7 +209,7 @@ mod tests {
         let file = folder.path().join("A.cpp");
         let (llvm, plugin) = (Llvm::nowhere(), Path::new("/plugin.so"));
         let mut seen = Vec::new();
-        let mut look = |llvm: &Llvm, flags: &[String]| seen.push(key(llvm, plugin, &file, flags).unwrap());
+        let mut look = |llvm: &Llvm, flags: &[String]| seen.push(key(llvm, plugin, Unit::of(&file), flags).unwrap());
         fs::write(&file, "int x;").unwrap();
         look(&llvm, &[]);
         fs::write(&file, "int y;").unwrap();
@@ -185,8 +219,8 @@ mod tests {
         look(&llvm, &["-g".to_owned()]);
         look(&Llvm { build_id: "2".into(), ..llvm.clone() }, &[]);
         fs::write(folder.path().join("A.txt"), "no header").unwrap();
-        assert_eq!(key(&llvm, plugin, &file, &[]).unwrap(), seen[2]);
-        seen.push(key(&llvm, Path::new("/other.so"), &file, &[]).unwrap());
+        assert_eq!(key(&llvm, plugin, Unit::of(&file), &[]).unwrap(), seen[2]);
+        seen.push(key(&llvm, Path::new("/other.so"), Unit::of(&file), &[]).unwrap());
         let count = seen.len();
         seen.sort();
         seen.dedup();
@@ -200,12 +234,12 @@ mod tests {
         fs::write(&file, "#include \"no/such/header.h\"\n").unwrap();
         let llvm = llvm();
         let said = |result: Result<Swappable>| result.unwrap().unwrap_err().to_string();
-        let first = said(library_in(folder.path(), &llvm, Path::new("/plugin.so"), &file, never, &|_| {}));
+        let first = said(library_in(folder.path(), &llvm, Path::new("/plugin.so"), Unit::of(&file), never, &|_| {}));
         assert!(
             first.starts_with("Broken.cpp does not compile alone: ") && first.contains("no/such/header.h")
         );
         let again =
-            library_in(folder.path(), &llvm, Path::new("/plugin.so"), &file, never, &|text| panic!("{text}"));
+            library_in(folder.path(), &llvm, Path::new("/plugin.so"), Unit::of(&file), never, &|text| panic!("{text}"));
         assert_eq!(said(again), first);
     }
 
@@ -223,7 +257,7 @@ mod tests {
             assert!(said.contains("_ZN1A3KeyE") && !said.contains("_ZN1A5OtherE"), "{said}");
             Ok(Some("seen".to_owned()))
         };
-        let refusal = library_in(folder.path(), &llvm, Path::new("/plugin.so"), &file, finish, &|_| {})
+        let refusal = library_in(folder.path(), &llvm, Path::new("/plugin.so"), Unit::of(&file), finish, &|_| {})
             .unwrap()
             .unwrap_err();
         assert_eq!(refusal.to_string(), "Keys.cpp cannot be swapped: seen");
