@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use metaloc_report::pass_names;
 use metaloc_source::dwarf;
 use metaloc_toolchain::process::{Exit, Stdin, Task};
-use metaloc_toolchain::recompile::{self, Swappable, Unit};
+use metaloc_toolchain::recompile::{self, Finish, Swappable, Unit};
 use metaloc_toolchain::{Llvm, atomic, cache, sources};
 
 use crate::observe::complaint;
@@ -118,19 +118,13 @@ impl<'a> Lines<'a> {
 
     /// The same of a file that was changed.
     pub fn library_of(&self, unit: Unit<'_>) -> Result<Swappable> {
-        let file = unit.file;
-        let finish = |library: &Path| {
-            let read = |reason| metaloc_toolchain::Error::Read { path: library.to_owned(), reason };
-            let map = match dwarf::code_map(&fs::read(library).map_err(read)?, file) {
-                Ok(map) => map,
-                Err(error) => return Ok(Some(error.to_string())),
-            };
-            let mut beside = library.as_os_str().to_owned();
-            beside.push(".map");
-            atomic::write(Path::new(&beside), map.to_text().as_bytes())?;
-            self.try_loading(library)
-        };
-        Ok(recompile::library(self.llvm, self.plugin, unit, finish, &output::complain)?)
+        Ok(recompile::library(
+            self.llvm,
+            self.plugin,
+            unit,
+            &Mapped { lines: self, file: unit.file },
+            &output::complain,
+        )?)
     }
 
     /// The same of another text in place of a file's, with `prelude` included before it. Reports read the text
@@ -166,6 +160,34 @@ impl<'a> Lines<'a> {
             Exit::Code(0) => None,
             exit => Some(format!("opt: {exit} ({})", complaint(&outcome).unwrap_or_default())),
         }))
+    }
+}
+
+/// A library with its code map beside it.
+struct Mapped<'a> {
+    lines: &'a Lines<'a>,
+    file: &'a Path,
+}
+
+impl Finish for Mapped<'_> {
+    fn recipe(&self) -> &str {
+        dwarf::RECIPE
+    }
+
+    fn describe(&self, library: &Path) -> metaloc_toolchain::Result<Option<String>> {
+        let read = |reason| metaloc_toolchain::Error::Read { path: library.to_owned(), reason };
+        let map = match dwarf::code_map(&fs::read(library).map_err(read)?, self.file) {
+            Ok(map) => map,
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        let mut beside = library.as_os_str().to_owned();
+        beside.push(".map");
+        atomic::write(Path::new(&beside), map.to_text().as_bytes())?;
+        Ok(None)
+    }
+
+    fn load(&self, library: &Path) -> metaloc_toolchain::Result<Option<String>> {
+        self.lines.try_loading(library)
     }
 }
 

@@ -338,6 +338,19 @@ entry:
     }
 
     #[test]
+    fn what_has_another_location_is_listed() {
+        // Numbers of metadata do not matter, what they stand for does.
+        let other = MODULE.replace("%c = tail call i32 @g(), !dbg !11", "%c = tail call i32 @g(), !dbg !8");
+        let changed = relocated(MODULE, &other).unwrap();
+        let shown: Vec<_> =
+            changed.iter().map(|inst| (inst.name.as_deref(), inst.location.0.as_str())).collect();
+        assert_eq!(shown, [(Some("%c"), "4:9@f, (really)")]);
+        assert_eq!(relocated(MODULE, MODULE), Some(Vec::new()));
+        assert_eq!(relocated(MODULE, &MODULE.replace("%c = tail call", "%d = tail call")), None);
+        assert_eq!(relocated(MODULE, &MODULE.replace("  ret i32 %x\n", "")), None);
+    }
+
+    #[test]
     fn blocks_and_functions_restrict_the_search() {
         assert_eq!(find(Some("f"), Some("odd name"), "^ret").unwrap().location, LocationText::none());
         assert_eq!(find(Some("g"), None, "."), None);

@@ -127,6 +127,20 @@ mod tests {
     }
 
     #[test]
+    fn a_spread_sample_has_its_share_of_each_group() {
+        let many = (0..90).map(|number| format!("A/{number}"));
+        let all: Vec<String> = many.chain(["B/1".to_owned(), "C/1".to_owned(), "C/2".to_owned()]).collect();
+        let spread = |count| spread(all.clone(), |name| name, |name| name[..1].to_owned(), 1, count);
+        let groups = |count| spread(count).iter().map(|name| name[..1].to_owned()).collect::<Vec<_>>();
+        let (mut three, five) = (groups(3), groups(5));
+        three.sort();
+        assert_eq!(three, ["A", "B", "C"]);
+        assert_eq!(five.iter().filter(|group| *group == "C").count(), 2);
+        assert_eq!(spread(3)[..], spread(5)[..3]);
+        assert_eq!(spread(500).len(), all.len());
+    }
+
+    #[test]
     fn the_order_of_the_items_does_not_matter() {
         let mut all: Vec<String> = (0..1000).map(|number| format!("Pass/test-{number}.ll")).collect();
         all.reverse();

@@ -197,8 +197,9 @@ impl SourceFile {
             _ => return None,
         };
         // What merges or sets is a statement of its own above; remarks and variables have locations of their own;
-        // and what is read from a location is not given to anything.
-        let other = ["Remark", "Dbg", "Debug", "Loc", "DIExpression", "emit", "dump", "print", "insert"];
+        // and what is read from a location, or kept for later, is not given to anything.
+        let other =
+            ["Remark", "Dbg", "Debug", "Loc", "DIExpression", "emit", "dump", "print", "insert", "push"];
         let is_other = other.iter().any(|part| name.contains(part));
         let in_remark = ancestors(call)
             .take_while(|node| node.kind() != "compound_statement")
@@ -342,13 +343,11 @@ mod tests {
     fn a_location_may_be_an_argument() {
         let (text, mutants) = mutated("auto *N = makeAdd(A, I->getDebugLoc());");
         assert_eq!(mutants, [(2, Operation::Preserve, Change::Delete)]);
-        assert_eq!(
-            text,
-            "auto *N = makeAdd(A, (metaloc_mutant(1) ? llvm::DebugLoc() : I->getDebugLoc()));"
-        );
+        assert_eq!(text, "auto *N = makeAdd(A, (metaloc_mutant(1) ? llvm::DebugLoc() : I->getDebugLoc()));");
         for other in [
             "ORE.emit(OptimizationRemark(P, N, I->getDebugLoc(), BB));",
             "insertDbgValue(V, I->getDebugLoc());",
+            "Locs.push_back(I->getDebugLoc());",
             "bool Same = DILocation::getMergedLocation(I->getDebugLoc(), L);",
         ] {
             assert!(mutated(other).1.is_empty(), "{other}");

@@ -5,6 +5,7 @@
 
 mod trial;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,8 @@ pub fn run(args: &BenchMutants) -> Result<Status> {
     let (tests, _) = own::lines(&llvm, &llvm_tests::all(&lines::tests(&llvm, &args.llvm_source)?)?)?;
     let observer =
         Observer { llvm: llvm.clone(), plugin: plugin.clone(), swapped: Default::default(), keep: None };
-    let mut result = BenchResult { schema: "metaloc.mutants/1", llvm: llvm.version.clone(), files: Vec::new() };
+    let mut result =
+        BenchResult { schema: "metaloc.mutants/1", llvm: llvm.version.clone(), files: Vec::new() };
     for file in &files {
         let of_file = mutants_of(args, &observer, &lines, file, &tests)?;
         if let (Some(of_file), Format::Text) = (&of_file, args.format) {
@@ -92,18 +94,33 @@ fn mutants_of(
             return Ok(Some(OfFile { file: format!("{name}.cpp"), mutants: rows }));
         }
     };
-    let chosen = sample(tests, &name, args.sample);
     let workers = parallel::workers(args.jobs);
-    let trials = Trials::begin(observer, &library, &chosen, workers)?;
+    let all = own::lines_for(tests, &name);
+    // A helper is used by passes in many folders: half of the lines are spread over all of them, to see which.
+    let is_helper = own::passes_of(&name).is_empty();
+    let chosen = spread(all.clone(), if is_helper { args.sample / 2 } else { args.sample });
+    let mut trials = Trials::new(observer, &library)?;
+    let reaching = trials.add(&chosen, workers)?;
+    if is_helper {
+        let folders: BTreeSet<String> = reaching.iter().map(|line| folder(line)).collect();
+        let known: BTreeSet<&str> = chosen.iter().map(|line| line.name.as_str()).collect();
+        let near = |line: &&OwnLine| folders.contains(&folder(line)) && !known.contains(line.name.as_str());
+        let more =
+            spread(all.into_iter().filter(near).collect(), args.sample - chosen.len().min(args.sample));
+        trials.add(&more, workers)?;
+    }
     let outcomes = trials.all(&mutants, args.lines, workers)?;
     let rows = mutants.iter().zip(outcomes).map(|(mutant, outcome)| Row::new(mutant, outcome)).collect();
     Ok(Some(OfFile { file: format!("{name}.cpp"), mutants: rows }))
 }
 
-/// A helper is used by passes in many folders: each of them gets its share.
-fn sample<'a>(tests: &'a [OwnLine], stem: &str, count: usize) -> Vec<&'a OwnLine> {
-    let folder = |line: &&OwnLine| line.name.split('/').next().unwrap_or_default().to_owned();
-    llvm_tests::spread(own::lines_for(tests, stem), |line| &line.name, folder, SEED, count)
+/// The same lines each time, as many of each folder as of any other.
+fn spread(lines: Vec<&OwnLine>, count: usize) -> Vec<&OwnLine> {
+    llvm_tests::spread(lines, |line| &line.name, |line| folder(line), SEED, count)
+}
+
+fn folder(line: &OwnLine) -> String {
+    line.name.split('/').next().unwrap_or_default().to_owned()
 }
 
 #[derive(Debug, Serialize)]
@@ -256,7 +273,10 @@ mod tests {
         let first = "A.cpp: 1 found of 2 shown of 3 reached of 4 mutants, 1 with a new report elsewhere\n";
         assert!(text.starts_with(first), "{text}");
         assert!(text.contains("equivalent  line 7 delete drop: on 4 RUN lines"), "{text}");
-        assert!(text.contains("missed      line 7 delete drop: not reported (b.ll:2); elsewhere: x"), "{text}");
+        assert!(
+            text.contains("missed      line 7 delete drop: not reported (b.ll:2); elsewhere: x"),
+            "{text}"
+        );
         assert!(text.contains("unreached   line 7"), "{text}");
         assert!(!text.contains("found       line"), "{text}");
     }

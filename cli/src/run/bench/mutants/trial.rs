@@ -86,7 +86,7 @@ pub struct Trials<'a> {
     observer: &'a Observer,
     library: &'a Path,
     lines: Vec<Line<'a>>,
-    _scratch: TempDir,
+    scratch: TempDir,
 }
 
 struct Line<'a> {
@@ -116,27 +116,28 @@ enum Noticed {
 }
 
 impl<'a> Trials<'a> {
-    /// Runs every line once as it is.
-    pub fn begin(
-        observer: &'a Observer,
-        library: &'a Path,
-        chosen: &[&'a OwnLine],
-        workers: usize,
-    ) -> Result<Trials<'a>> {
+    /// No lines yet.
+    pub fn new(observer: &'a Observer, library: &'a Path) -> Result<Trials<'a>> {
         let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
-        let numbered: Vec<(usize, &OwnLine)> = chosen.iter().copied().enumerate().collect();
-        let progress = Progress::new(numbered.len());
-        let lines = parallel::map(&numbered, workers, |(number, own)| {
-            let folder = scratch.path().join(number.to_string());
-            fs::create_dir(&folder).with_context(|| format!("cannot write {}", folder.display()))?;
-            let line = first(observer, library, own, &folder)?;
+        Ok(Trials { observer, library, lines: Vec::new(), scratch })
+    }
+
+    /// Runs lines once as they are; those that come by a mutant are kept and returned.
+    pub fn add(&mut self, chosen: &[&'a OwnLine], workers: usize) -> Result<Vec<&'a OwnLine>> {
+        let progress = Progress::new(chosen.len());
+        let scratch = self.scratch.path();
+        let lines = parallel::map(chosen, workers, |own| {
+            let folder = tempfile::Builder::new().tempdir_in(scratch).context("no temporary folder")?.keep();
+            let line = first(self.observer, self.library, own, &folder)?;
             progress.done(&own.name);
             Ok(line)
         })?;
         drop(progress);
-        let mut lines: Vec<Line<'_>> = lines.into_iter().flatten().collect();
-        lines.sort_by(|a, b| (a.size, &a.own.name).cmp(&(b.size, &b.own.name)));
-        Ok(Trials { observer, library, lines, _scratch: scratch })
+        let lines: Vec<Line<'_>> = lines.into_iter().flatten().collect();
+        let reaching = lines.iter().map(|line| line.own).collect();
+        self.lines.extend(lines);
+        self.lines.sort_by(|a, b| (a.size, &a.own.name).cmp(&(b.size, &b.own.name)));
+        Ok(reaching)
     }
 
     /// What comes of each mutant.
@@ -343,7 +344,13 @@ fn describe(error: &Error) -> String {
         _ => error.site.symbol.clone(),
     };
     let name = error.destination.name.as_deref().unwrap_or(&error.destination.opcode);
-    format!("{} {} {} {name} at {place} ({})", error.pass, error.operation.name(), error.confidence.name(), error.rule)
+    format!(
+        "{} {} {} {name} at {place} ({})",
+        error.pass,
+        error.operation.name(),
+        error.confidence.name(),
+        error.rule
+    )
 }
 
 #[cfg(test)]
@@ -398,13 +405,16 @@ mod tests {
             }
             document
         };
-        let count = |before: &[u64], after: &[u64]| new_errors(Some(&document(before)), &document(after)).len();
+        let count =
+            |before: &[u64], after: &[u64]| new_errors(Some(&document(before)), &document(after)).len();
         assert_eq!((count(&[], &[1]), count(&[1], &[1]), count(&[1], &[2]), count(&[1], &[])), (1, 0, 1, 0));
     }
 
     #[test]
     fn the_operation_counts_first_and_a_note_is_not_enough() {
-        let judged = |confidence, operation| judge(&Error { confidence, ..error(None, None) }, operation, String::new());
+        let judged = |confidence, operation| {
+            judge(&Error { confidence, ..error(None, None) }, operation, String::new())
+        };
         let order = [
             judged(Confidence::Likely, Operation::Drop),
             judged(Confidence::Note, Operation::Drop),
