@@ -473,6 +473,7 @@ pub struct Bench {
 pub enum BenchWhat {
     Truth(BenchTruth),
     Labels(BenchLabels),
+    Mutants(BenchMutants),
     Cost(BenchCost),
     Prove(BenchProve),
     Soundness(BenchSoundness),
@@ -540,6 +541,59 @@ pub struct BenchLabels {
     /// Where the labels are; default: regress/labels
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Mutants of passes: each statement that sets a location left out or confused, and whether a report notices
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc bench mutants tailcallelim licm
+  metaloc bench mutants --file LoopUtils --sample 1000
+  metaloc bench mutants --all --format json
+
+A file is compiled once with all its mutants in it, and one is chosen at run time. A mutant is shown if opt -S
+prints something else than the file as it is, with the file swapped in and nothing observed; it is found if a
+report then has an error more about an instruction whose location differs, certain or likely, with the operation
+of the statement. The tests are those that run the pass; for other files a sample of all, spread over the folders.
+Exit status: 0, 1 if fewer were found than asked for, 2 something could not be run.")]
+pub struct BenchMutants {
+    /// Passes, named as for report
+    #[arg(value_name = "PASS", required_unless_present_any = ["files", "all"])]
+    pub passes: Vec<String>,
+
+    /// Source files of lib/Transforms, without suffix
+    #[arg(long = "file", value_name = "NAME")]
+    pub files: Vec<String>,
+
+    /// All source files of lib/Transforms/Scalar and Utils: takes about an hour
+    #[arg(long, conflicts_with_all = ["passes", "files"])]
+    pub all: bool,
+
+    /// At most this many RUN lines for each file, the same ones each time
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub sample: usize,
+
+    /// At most this many of them for each mutant, of those that come by it, smallest first
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub lines: usize,
+
+    /// Fail if fewer are found
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub at_least: usize,
+
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+
+    /// Where the source is: Debian's source package, or a folder that has llvm/
+    #[arg(long, value_name = "auto|DIR", default_value = "auto")]
+    pub llvm_source: LlvmSource,
+
+    /// Number of tests at a time; default: one per core
+    #[arg(short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Text)]

@@ -1,6 +1,7 @@
 //! Lines and variables for reports: the source of LLVM, and a pass's file of it compiled anew and swapped in.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -8,11 +9,12 @@ use anyhow::{Context, Result, bail};
 use metaloc_report::pass_names;
 use metaloc_source::dwarf;
 use metaloc_toolchain::process::{Exit, Stdin, Task};
-use metaloc_toolchain::recompile::{self, Swappable};
-use metaloc_toolchain::{Llvm, atomic, sources};
+use metaloc_toolchain::recompile::{self, Finish, Swappable, Unit};
+use metaloc_toolchain::{Llvm, atomic, cache, sources};
 
 use crate::observe::complaint;
 use crate::output;
+use crate::pass;
 
 /// Where the source of an LLVM is, as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +77,26 @@ impl<'a> Lines<'a> {
         Ok(self.files()?.into_iter().find(is_it))
     }
 
+    /// The source files of these names without suffix, and of these passes.
+    pub fn named(&self, files: &[String], passes: &[String]) -> Result<Vec<PathBuf>> {
+        let mut stems = files.to_vec();
+        for pass in pass::resolve_all(self.llvm, passes)? {
+            match pass_names::all().find(|row| row.name == pass.name) {
+                Some(row) => stems.push(row.source.to_owned()),
+                None => bail!("the source file of {} is not known", pass.name),
+            }
+        }
+        stems.dedup();
+        let mut found = Vec::new();
+        for stem in stems {
+            match self.file(&stem)? {
+                Some(file) => found.push(file),
+                None => bail!("{stem}.cpp is not in the source of LLVM {}", self.llvm.version),
+            }
+        }
+        Ok(found)
+    }
+
     /// All files that passes may be written in, those of transformations first.
     pub fn files(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
@@ -91,18 +113,34 @@ impl<'a> Lines<'a> {
 
     /// A file compiled as a library that can be swapped.
     pub fn library(&self, file: &Path) -> Result<Swappable> {
-        let finish = |library: &Path| {
-            let read = |reason| metaloc_toolchain::Error::Read { path: library.to_owned(), reason };
-            let map = match dwarf::code_map(&fs::read(library).map_err(read)?, file) {
-                Ok(map) => map,
-                Err(error) => return Ok(Some(error.to_string())),
-            };
-            let mut beside = library.as_os_str().to_owned();
-            beside.push(".map");
-            atomic::write(Path::new(&beside), map.to_text().as_bytes())?;
-            self.try_loading(library)
-        };
-        Ok(recompile::library(self.llvm, self.plugin, file, finish, &output::complain)?)
+        self.library_of(Unit::of(file))
+    }
+
+    /// The same of a file that was changed.
+    pub fn library_of(&self, unit: Unit<'_>) -> Result<Swappable> {
+        Ok(recompile::library(
+            self.llvm,
+            self.plugin,
+            unit,
+            &Mapped { lines: self, file: unit.file },
+            &output::complain,
+        )?)
+    }
+
+    /// The same of another text in place of a file's, with `prelude` included before it. Reports read the text
+    /// again, so it is kept.
+    pub fn library_of_text(&self, file: &Path, text: &str, prelude: &str) -> Result<Swappable> {
+        let name = file.file_name().unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        (file, text, prelude).hash(&mut hasher);
+        let place = format!("{}-{:016x}", name.display(), hasher.finish());
+        let folder = cache::folder()?.join("changed").join(&self.llvm.version).join(place);
+        let before = folder.join("prelude.h");
+        atomic::fill_folder(&folder, |folder| {
+            atomic::write(&folder.join("prelude.h"), prelude.as_bytes())?;
+            atomic::write(&folder.join(name), text.as_bytes())
+        })?;
+        self.library_of(Unit { file: &folder.join(name), headers: file.parent(), prelude: Some(&before) })
     }
 
     /// Swaps a library into an `opt` that has nothing to do, and says what is wrong with that.
@@ -123,6 +161,39 @@ impl<'a> Lines<'a> {
             exit => Some(format!("opt: {exit} ({})", complaint(&outcome).unwrap_or_default())),
         }))
     }
+}
+
+/// A library with its code map beside it.
+struct Mapped<'a> {
+    lines: &'a Lines<'a>,
+    file: &'a Path,
+}
+
+impl Finish for Mapped<'_> {
+    fn recipe(&self) -> &str {
+        dwarf::RECIPE
+    }
+
+    fn describe(&self, library: &Path) -> metaloc_toolchain::Result<Option<String>> {
+        let read = |reason| metaloc_toolchain::Error::Read { path: library.to_owned(), reason };
+        let map = match dwarf::code_map(&fs::read(library).map_err(read)?, self.file) {
+            Ok(map) => map,
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        let mut beside = library.as_os_str().to_owned();
+        beside.push(".map");
+        atomic::write(Path::new(&beside), map.to_text().as_bytes())?;
+        Ok(None)
+    }
+
+    fn load(&self, library: &Path) -> metaloc_toolchain::Result<Option<String>> {
+        self.lines.try_loading(library)
+    }
+}
+
+/// The name of a file without folder and suffix.
+pub fn stem(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The folder with the tests of an LLVM's transformations.

@@ -4,6 +4,7 @@
 //! A line that this `opt` does not succeed on (it asks for a build with assertions, or for a target that is not
 //! there) says nothing about locations: it is left out and said.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use metaloc_corpus::own_tests::{self, LeftOut, OwnLine};
 use metaloc_corpus::pass_names::PassNames;
 use metaloc_corpus::regress::DEBUGIFY_ARGS;
 use metaloc_corpus::{llvm_tests::LlvmTest, stock};
-use metaloc_report::{Document, NotRun, Why};
+use metaloc_report::{Document, NotRun, Why, pass_names};
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Exit, Outcome, Sink, Stdin, Task};
 
@@ -35,6 +36,19 @@ pub fn lines(llvm: &Llvm, tests: &[LlvmTest]) -> Result<(Vec<OwnLine>, Vec<LeftO
 /// True if a line runs a pass.
 pub fn is_of(pass: &Pass, line: &OwnLine) -> bool {
     line.passes.iter().any(|name| pass.is_named(name))
+}
+
+/// The RUN lines that say something about a source file: those that name a pass of it, or all of them.
+pub fn lines_for<'a>(lines: &'a [OwnLine], stem: &str) -> Vec<&'a OwnLine> {
+    let passes = passes_of(stem);
+    let fits =
+        |line: &&OwnLine| passes.is_empty() || line.passes.iter().any(|pass| passes.contains(pass.as_str()));
+    lines.iter().filter(fits).collect()
+}
+
+/// The passes that are written in a source file.
+pub fn passes_of(stem: &str) -> BTreeSet<&'static str> {
+    pass_names::all().filter(|row| row.source == stem).map(|row| row.name).collect()
 }
 
 /// What came of a RUN line.
@@ -70,22 +84,14 @@ impl Observer {
         own: &OwnLine,
         libraries: &[&Path],
     ) -> Result<Ran> {
-        let args = own.line.args_for(&own.test);
-        let put = |text: &str| text.replace(&*own.test.to_string_lossy(), &prepared.to_string_lossy());
-        let stdin = own.line.stdin_for(&own.test).map(|file| put(&file.to_string_lossy()));
         let written = scratch.join("report.json");
-        let silent = args.iter().any(|arg| arg.trim_start_matches('-') == "disable-output");
-        let mut task = Task::new(&self.llvm.opt)
-            .args(args.iter().map(|arg| put(arg)))
-            .arg(format!("-load-pass-plugin={}", self.plugin.display()))
-            .stdin(stdin.map_or(Stdin::Null, |file| Stdin::File(file.into())))
+        let mut task = self
+            .line_task(scratch, prepared, own)
             .stdout(Sink::Null)
-            .cwd(scratch)
-            .timeout(PATIENCE)
             .env("METALOC_OUT", &written)
             .env_remove("METALOC");
         // Nobody looks at the result, and printing it takes longer than many a pass.
-        if !silent {
+        if !own.line.raw_args().iter().any(|arg| is_flag(arg, "disable-output")) {
             task = task.arg("-disable-output");
         }
         task = match libraries {
@@ -106,6 +112,18 @@ impl Observer {
             (None, Some(document)) => Ran::Whole(document),
             (None, None) => Ran::not(&own.name, Why::Failed, "opt ran no pass".to_owned()),
         })
+    }
+
+    /// A RUN line on its test as prepared, with the plugin loaded.
+    pub fn line_task(&self, scratch: &Path, prepared: &Path, own: &OwnLine) -> Task {
+        let put = |text: &str| text.replace(&*own.test.to_string_lossy(), &prepared.to_string_lossy());
+        let stdin = own.line.stdin_for(&own.test).map(|file| put(&file.to_string_lossy()));
+        Task::new(&self.llvm.opt)
+            .args(own.line.args_for(&own.test).iter().map(|arg| put(arg)))
+            .arg(format!("-load-pass-plugin={}", self.plugin.display()))
+            .stdin(stdin.map_or(Stdin::Null, |file| Stdin::File(file.into())))
+            .cwd(scratch)
+            .timeout(PATIENCE)
     }
 
     /// The test with locations: itself if it has some.
@@ -134,6 +152,11 @@ impl Observer {
             None => Ok(prepared),
         })
     }
+}
+
+/// True for a flag with one dash or two.
+pub fn is_flag(arg: &str, name: &str) -> bool {
+    arg.trim_start_matches('-') == name && arg.starts_with('-')
 }
 
 /// How pointers are read is a matter of the text.

@@ -33,6 +33,18 @@ pub struct DestinationInfo {
     pub location: LocationText,
 }
 
+impl DestinationInfo {
+    fn new(inst: &Instruction<'_>, location: LocationText) -> DestinationInfo {
+        DestinationInfo {
+            function: inst.function.into(),
+            block: inst.block.map(str::to_owned),
+            name: inst.name().map(str::to_owned),
+            opcode: inst.opcode().into(),
+            location,
+        }
+    }
+}
+
 /// A location as `llvm-truth.json` writes it: `5:1@f`, or `-` for none. Inlining is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LocationText(pub String);
@@ -60,13 +72,29 @@ pub fn destination(ir: &str, probe: &Probe) -> Option<DestinationInfo> {
                 && wanted(&probe.block, inst.block)
                 && probe.pattern.is_match(&inst.text)
         })
-        .map(|inst| DestinationInfo {
-            function: inst.function.into(),
-            block: inst.block.map(str::to_owned),
-            name: inst.name().map(str::to_owned),
-            opcode: inst.opcode().into(),
-            location: metadata.location_of(&inst.text),
-        })
+        .map(|inst| DestinationInfo::new(&inst, metadata.location_of(&inst.text)))
+}
+
+/// The instructions of `after` that have another location than in `before`, which is the same module otherwise;
+/// `None` if it is not.
+pub fn relocated(before: &str, after: &str) -> Option<Vec<DestinationInfo>> {
+    let (old, new) = (Metadata::read(before), Metadata::read(after));
+    let (mut befores, mut afters) = (instructions(before), instructions(after));
+    let mut changed = Vec::new();
+    loop {
+        let (was, is) = match (befores.next(), afters.next()) {
+            (Some(was), Some(is)) => (was, is),
+            (None, None) => return Some(changed),
+            _ => return None,
+        };
+        if (was.function, was.name(), was.opcode()) != (is.function, is.name(), is.opcode()) {
+            return None;
+        }
+        let location = new.location_of(&is.text);
+        if old.location_of(&was.text) != location {
+            changed.push(DestinationInfo::new(&is, location));
+        }
+    }
 }
 
 /// One instruction of a printed module.
@@ -307,6 +335,19 @@ entry:
         assert_eq!(texts[3], r#"invoke void @h() to label %"odd name" unwind label %pad, !dbg !12"#);
         assert_eq!(texts[5], "%p = landingpad { ptr, i32 } cleanup, !dbg !8");
         assert_eq!(texts.len(), 8);
+    }
+
+    #[test]
+    fn what_has_another_location_is_listed() {
+        // Numbers of metadata do not matter, what they stand for does.
+        let other = MODULE.replace("%c = tail call i32 @g(), !dbg !11", "%c = tail call i32 @g(), !dbg !8");
+        let changed = relocated(MODULE, &other).unwrap();
+        let shown: Vec<_> =
+            changed.iter().map(|inst| (inst.name.as_deref(), inst.location.0.as_str())).collect();
+        assert_eq!(shown, [(Some("%c"), "4:9@f, (really)")]);
+        assert_eq!(relocated(MODULE, MODULE), Some(Vec::new()));
+        assert_eq!(relocated(MODULE, &MODULE.replace("%c = tail call", "%d = tail call")), None);
+        assert_eq!(relocated(MODULE, &MODULE.replace("  ret i32 %x\n", "")), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! LLVM's regression tests of transformations: all of them, or a fixed sample.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,26 @@ pub fn sample<T>(items: Vec<T>, name: impl Fn(&T) -> &str, seed: u64, count: usi
     keyed.into_iter().take(count).map(|(_, item)| item).collect()
 }
 
+/// `count` of the items like [`sample`], but as many of each group as of any other while there are some.
+pub fn spread<T>(
+    items: Vec<T>,
+    name: impl Fn(&T) -> &str,
+    group: impl Fn(&T) -> String,
+    seed: u64,
+    count: usize,
+) -> Vec<T> {
+    let all = items.len();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut rounds: Vec<(usize, T)> = Vec::new();
+    for item in sample(items, name, seed, all) {
+        let round = seen.entry(group(&item)).or_default();
+        rounds.push((*round, item));
+        *round += 1;
+    }
+    rounds.sort_by_key(|(round, _)| *round);
+    rounds.into_iter().take(count).map(|(_, item)| item).collect()
+}
+
 fn collect(root: &Path, folder: &Path, tests: &mut Vec<LlvmTest>) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Error::read(folder))? {
         let path = entry.map_err(Error::read(folder))?.path();
@@ -103,6 +124,20 @@ mod tests {
         assert_eq!(names(1, 300)[..], names(1, 900)[..300]);
         assert_ne!(names(1, 300), names(2, 300));
         assert_eq!(names(1, 5000).len(), 1000);
+    }
+
+    #[test]
+    fn a_spread_sample_has_its_share_of_each_group() {
+        let many = (0..90).map(|number| format!("A/{number}"));
+        let all: Vec<String> = many.chain(["B/1".to_owned(), "C/1".to_owned(), "C/2".to_owned()]).collect();
+        let spread = |count| spread(all.clone(), |name| name, |name| name[..1].to_owned(), 1, count);
+        let groups = |count| spread(count).iter().map(|name| name[..1].to_owned()).collect::<Vec<_>>();
+        let (mut three, five) = (groups(3), groups(5));
+        three.sort();
+        assert_eq!(three, ["A", "B", "C"]);
+        assert_eq!(five.iter().filter(|group| *group == "C").count(), 2);
+        assert_eq!(spread(3)[..], spread(5)[..3]);
+        assert_eq!(spread(500).len(), all.len());
     }
 
     #[test]

@@ -161,6 +161,17 @@ pub enum Operation {
     Drop,
 }
 
+impl Operation {
+    /// As in the document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Preserve => "preserve",
+            Operation::Merge => "merge",
+            Operation::Drop => "drop",
+        }
+    }
+}
+
 /// What a pass did with a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -195,6 +206,17 @@ pub enum Confidence {
     Likely,
     /// Worth knowing; LLVM's rules ask for nothing here.
     Note,
+}
+
+impl Confidence {
+    /// As in the document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Confidence::Certain => "certain",
+            Confidence::Likely => "likely",
+            Confidence::Note => "note",
+        }
+    }
 }
 
 /// A place in the code of a pass.

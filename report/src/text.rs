@@ -126,11 +126,7 @@ fn verdict(error: &Error) -> String {
         Kind::Lost => "lost",
         Kind::Incorrect => "incorrect",
     };
-    let confidence = match error.confidence {
-        Confidence::Certain => "certain",
-        Confidence::Likely => "likely",
-        Confidence::Note => "note",
-    };
+    let confidence = error.confidence.name();
     format!("{has}: {kind}, {confidence} (rule {}, id {})", error.rule, error.id)
 }
 

@@ -44,7 +44,7 @@ impl SourceFile {
         statements.map(|statement| (statement.line, statement.column)).collect()
     }
 
-    fn visit<'a>(&'a self, node: Node<'a>, see: &mut impl FnMut(Node<'a>)) {
+    pub(crate) fn visit<'a>(&'a self, node: Node<'a>, see: &mut impl FnMut(Node<'a>)) {
         see(node);
         let mut cursor = node.walk();
         for child in node.named_children(&mut cursor) {
@@ -53,7 +53,7 @@ impl SourceFile {
     }
 
     /// The last part of the name that a function is defined under.
-    fn defined_name(&self, definition: Node<'_>) -> Option<String> {
+    pub(crate) fn defined_name(&self, definition: Node<'_>) -> Option<String> {
         let mut declarator = definition.child_by_field_name("declarator")?;
         while declarator.kind() != "function_declarator" {
             declarator = declarator.child_by_field_name("declarator").or_else(|| {
@@ -86,7 +86,7 @@ impl SourceFile {
 }
 
 /// `run` of `A<B>::run`, `clone` of `Old->clone`, `cast` of `cast<X>`.
-fn last_name(text: &str) -> &str {
+pub(crate) fn last_name(text: &str) -> &str {
     let name = match text.strip_suffix('>') {
         Some(_) => &text[..template_arguments(text).unwrap_or(text.len())],
         None => text,

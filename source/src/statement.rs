@@ -79,6 +79,10 @@ impl SourceFile {
         self.tree.root_node()
     }
 
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(crate) fn text_of(&self, node: Node<'_>) -> &str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
@@ -140,7 +144,7 @@ impl SourceFile {
     }
 }
 
-fn ancestors(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+pub(crate) fn ancestors(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     std::iter::successors(Some(node), |node| node.parent())
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Compiled with the `clang` of that LLVM against its installed headers, without optimisation and with debug
 //! information. The result is kept under a hash of everything that goes into it, and so is the reason if a file
-//! cannot be used: nothing is compiled twice to fail twice.
+//! cannot be used: nothing is compiled twice to fail twice. Whether it can be loaded is a matter of the plugin, and
+//! kept for each.
 //!
 //! References to a symbol that both the library and LLVM define go to the library's own, as if it were a program
 //! of its own, with two exceptions: the keys of analyses and the ids of types are told apart by their addresses
@@ -50,42 +51,78 @@ pub enum Refusal {
     },
 }
 
-/// The library made from `file`, from the cache if it is there.
+/// What to compile.
+#[derive(Debug, Clone, Copy)]
+pub struct Unit<'a> {
+    /// The file.
+    pub file: &'a Path,
+    /// The folder whose private headers it includes, if that is not its own.
+    pub headers: Option<&'a Path>,
+    /// A file to include before its first line.
+    pub prelude: Option<&'a Path>,
+}
+
+impl<'a> Unit<'a> {
+    /// A file as it stands.
+    pub fn of(file: &'a Path) -> Unit<'a> {
+        Unit { file, headers: None, prelude: None }
+    }
+
+    fn folder(&self) -> &'a Path {
+        self.headers.or_else(|| self.file.parent()).unwrap_or(Path::new("."))
+    }
+}
+
+/// What is done with a library that was compiled.
+pub trait Finish {
+    /// Whatever decides what [`Finish::describe`] makes.
+    fn recipe(&self) -> &str;
+
+    /// Puts files beside a new library, in a temporary folder, that begin with its name, and says why it cannot be
+    /// used if that is so.
+    fn describe(&self, library: &Path) -> Result<Option<String>>;
+
+    /// Says why the library cannot be loaded if that is so.
+    fn load(&self, library: &Path) -> Result<Option<String>>;
+}
+
+/// The library made from a file, from the cache if it is there.
 ///
-/// `plugin` is what loads it: its answers are kept with the library, and another plugin may answer otherwise.
-/// `finish` gets a new library in a temporary folder, may put files beside it that begin with its name, and says
-/// why it cannot be used if that is so.
+/// `plugin` is what loads it: whether it can is asked once of each, and the library is the same for all.
 pub fn library(
     llvm: &Llvm,
     plugin: &Path,
-    file: &Path,
-    finish: impl FnOnce(&Path) -> Result<Option<String>>,
+    unit: Unit<'_>,
+    finish: &impl Finish,
     notice: Notice<'_>,
 ) -> Result<Swappable> {
-    library_in(&cache::folder()?.join("recompiled"), llvm, plugin, file, finish, notice)
+    library_in(&cache::folder()?.join("recompiled"), llvm, plugin, unit, finish, notice)
 }
 
 fn library_in(
     cache: &Path,
     llvm: &Llvm,
     plugin: &Path,
-    file: &Path,
-    finish: impl FnOnce(&Path) -> Result<Option<String>>,
+    unit: Unit<'_>,
+    finish: &impl Finish,
     notice: Notice<'_>,
 ) -> Result<Swappable> {
     let flags = flags(llvm)?;
-    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let place = cache.join(&llvm.version).join(key(llvm, plugin, file, &flags)?);
+    let name = unit.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let place = cache.join(&llvm.version).join(key(llvm, unit, &flags, finish.recipe())?);
     let library = place.join(format!("{name}.so"));
-    if !place.is_dir() {
+    let mut hasher = DefaultHasher::new();
+    plugin.hash(&mut hasher);
+    let answer = place.join(format!("loaded-{:016x}", hasher.finish()));
+    if !answer.exists() {
         let parent = place.parent().unwrap_or(Path::new("."));
         atomic::create_folder(parent)?;
         let _lock = cache::Lock::take(&parent.join(format!("{name}.lock")))?;
         if !place.is_dir() {
             notice(&format!("compiling {name}.cpp of LLVM {} (once)", llvm.version));
-            let fill = |folder: &Path| match compile(llvm, file, &flags, folder, &name)? {
+            let fill = |folder: &Path| match compile(llvm, unit, &flags, folder, &name)? {
                 Some(said) => atomic::write(&folder.join(REFUSED), format!("compile\n{said}").as_bytes()),
-                None => match finish(&folder.join(format!("{name}.so")))? {
+                None => match finish.describe(&folder.join(format!("{name}.so")))? {
                     Some(reason) => {
                         atomic::write(&folder.join(REFUSED), format!("load\n{reason}").as_bytes())
                     }
@@ -94,8 +131,14 @@ fn library_in(
             };
             atomic::fill_folder(&place, fill)?;
         }
+        if !answer.exists() && !place.join(REFUSED).exists() {
+            atomic::write(&answer, finish.load(&library)?.unwrap_or_default().as_bytes())?;
+        }
     }
     let file = format!("{name}.cpp");
+    if let Some(reason) = fs::read_to_string(&answer).ok().filter(|reason| !reason.is_empty()) {
+        return Ok(Err(Refusal::Load { file, reason }));
+    }
     Ok(match fs::read_to_string(place.join(REFUSED)) {
         Err(_) => Ok(library),
         Ok(text) => Err(match text.split_once('\n') {
@@ -119,12 +162,13 @@ fn flags(llvm: &Llvm) -> Result<Vec<String>> {
 }
 
 /// Private headers lie beside the file; they count as the file does.
-fn key(llvm: &Llvm, plugin: &Path, file: &Path, flags: &[String]) -> Result<String> {
+fn key(llvm: &Llvm, unit: Unit<'_>, flags: &[String], recipe: &str) -> Result<String> {
     let read = |path: &Path| fs::read(path).map_err(|reason| Error::Read { path: path.to_owned(), reason });
     let mut hasher = DefaultHasher::new();
-    (RECIPE, SHARED, flags, plugin, file, &llvm.version, &llvm.build_id, &llvm.clang).hash(&mut hasher);
-    read(file)?.hash(&mut hasher);
-    let folder = file.parent().unwrap_or(Path::new("."));
+    (RECIPE, recipe, SHARED, flags, unit.file, &llvm.version, &llvm.build_id, &llvm.clang).hash(&mut hasher);
+    read(unit.file)?.hash(&mut hasher);
+    unit.prelude.map(read).transpose()?.hash(&mut hasher);
+    let folder = unit.folder();
     let entries = fs::read_dir(folder).map_err(|reason| Error::Read { path: folder.to_owned(), reason })?;
     let mut headers: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     headers.retain(|path| path.extension().is_some_and(|extension| extension == "h"));
@@ -132,19 +176,30 @@ fn key(llvm: &Llvm, plugin: &Path, file: &Path, flags: &[String]) -> Result<Stri
     for header in headers {
         read(&header)?.hash(&mut hasher);
     }
-    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let name = unit.file.file_stem().unwrap_or_default().to_string_lossy();
     Ok(format!("{name}-{:016x}", hasher.finish()))
 }
 
 /// What the compiler complains about, if it does.
-fn compile(llvm: &Llvm, file: &Path, flags: &[String], folder: &Path, name: &str) -> Result<Option<String>> {
+fn compile(
+    llvm: &Llvm,
+    unit: Unit<'_>,
+    flags: &[String],
+    folder: &Path,
+    name: &str,
+) -> Result<Option<String>> {
     let shared = folder.join("shared-symbols");
     atomic::write(&shared, SHARED.as_bytes())?;
-    let outcome = Task::new(llvm.clang()?)
-        .arg("--driver-mode=g++")
-        .args(flags)
+    let mut task = Task::new(llvm.clang()?).arg("--driver-mode=g++").args(flags);
+    if let Some(headers) = unit.headers {
+        task = task.arg("-iquote").arg(headers);
+    }
+    if let Some(prelude) = unit.prelude {
+        task = task.arg("-include").arg(prelude);
+    }
+    let outcome = task
         .arg(format!("-Wl,--dynamic-list={}", shared.display()))
-        .arg(file)
+        .arg(unit.file)
         .arg("-o")
         .arg(folder.join(format!("{name}.so")))
         .run()?;
@@ -158,6 +213,8 @@ fn compile(llvm: &Llvm, file: &Path, flags: &[String], folder: &Path, name: &str
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::llvm::Which;
 
@@ -165,17 +222,38 @@ mod tests {
         Llvm::find(&Which::Number(crate::llvm::DEFAULT), None).unwrap()
     }
 
-    fn never(_: &Path) -> Result<Option<String>> {
-        panic!("what does not compile is not finished")
+    /// Says the same about every library, and counts how often it is asked.
+    #[derive(Default)]
+    struct Saying {
+        described: Option<&'static str>,
+        loaded: Option<&'static str>,
+        asked: Cell<usize>,
+    }
+
+    impl Finish for Saying {
+        fn recipe(&self) -> &str {
+            "recipe"
+        }
+
+        fn describe(&self, _: &Path) -> Result<Option<String>> {
+            self.asked.set(self.asked.get() + 1);
+            Ok(self.described.map(str::to_owned))
+        }
+
+        fn load(&self, _: &Path) -> Result<Option<String>> {
+            self.asked.set(self.asked.get() + 10);
+            Ok(self.loaded.map(str::to_owned))
+        }
     }
 
     #[test]
     fn a_change_of_the_file_or_of_a_header_moves_the_library() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("A.cpp");
-        let (llvm, plugin) = (Llvm::nowhere(), Path::new("/plugin.so"));
+        let llvm = Llvm::nowhere();
+        let key = |llvm: &Llvm, flags: &[String], recipe| key(llvm, Unit::of(&file), flags, recipe).unwrap();
         let mut seen = Vec::new();
-        let mut look = |llvm: &Llvm, flags: &[String]| seen.push(key(llvm, plugin, &file, flags).unwrap());
+        let mut look = |llvm: &Llvm, flags: &[String]| seen.push(key(llvm, flags, "1"));
         fs::write(&file, "int x;").unwrap();
         look(&llvm, &[]);
         fs::write(&file, "int y;").unwrap();
@@ -185,8 +263,8 @@ mod tests {
         look(&llvm, &["-g".to_owned()]);
         look(&Llvm { build_id: "2".into(), ..llvm.clone() }, &[]);
         fs::write(folder.path().join("A.txt"), "no header").unwrap();
-        assert_eq!(key(&llvm, plugin, &file, &[]).unwrap(), seen[2]);
-        seen.push(key(&llvm, Path::new("/other.so"), &file, &[]).unwrap());
+        assert_eq!(key(&llvm, &[], "1"), seen[2]);
+        seen.push(key(&llvm, &[], "2"));
         let count = seen.len();
         seen.sort();
         seen.dedup();
@@ -198,15 +276,40 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("Broken.cpp");
         fs::write(&file, "#include \"no/such/header.h\"\n").unwrap();
-        let llvm = llvm();
-        let said = |result: Result<Swappable>| result.unwrap().unwrap_err().to_string();
-        let first = said(library_in(folder.path(), &llvm, Path::new("/plugin.so"), &file, never, &|_| {}));
+        let (llvm, finish) = (llvm(), Saying::default());
+        let said = |notice: Notice<'_>| {
+            let plugin = Path::new("/plugin.so");
+            library_in(folder.path(), &llvm, plugin, Unit::of(&file), &finish, notice)
+                .unwrap()
+                .unwrap_err()
+                .to_string()
+        };
+        let first = said(&|_| {});
         assert!(
             first.starts_with("Broken.cpp does not compile alone: ") && first.contains("no/such/header.h")
         );
-        let again =
-            library_in(folder.path(), &llvm, Path::new("/plugin.so"), &file, never, &|text| panic!("{text}"));
-        assert_eq!(said(again), first);
+        assert_eq!(said(&|text| panic!("{text}")), first);
+        assert_eq!(finish.asked.get(), 0, "what does not compile is not finished");
+    }
+
+    #[test]
+    fn each_plugin_is_asked_once_and_nothing_is_compiled_again_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("A.cpp");
+        fs::write(&file, "int x;").unwrap();
+        let llvm = llvm();
+        let look = |plugin: &str, finish: &Saying| {
+            library_in(folder.path(), &llvm, Path::new(plugin), Unit::of(&file), finish, &|_| {}).unwrap()
+        };
+        let willing = Saying::default();
+        assert!(look("/a.so", &willing).is_ok() && look("/a.so", &willing).is_ok());
+        assert_eq!(willing.asked.get(), 11);
+        let refusing = Saying { loaded: Some("no"), ..Saying::default() };
+        for _ in 0..2 {
+            assert_eq!(look("/b.so", &refusing).unwrap_err().to_string(), "A.cpp cannot be swapped: no");
+        }
+        assert_eq!(refusing.asked.get(), 10);
+        assert!(look("/a.so", &willing).is_ok());
     }
 
     #[test]
@@ -217,15 +320,11 @@ mod tests {
                     int *key() { return &A::Key; } int *other() { return &A::Other; }\n";
         fs::write(&file, text).unwrap();
         let llvm = llvm();
-        let finish = |library: &Path| {
-            let said = Task::new(llvm.tool("llvm-readobj")).args(["--dyn-relocations"]).arg(library).run()?;
-            let said = said.stdout_text();
-            assert!(said.contains("_ZN1A3KeyE") && !said.contains("_ZN1A5OtherE"), "{said}");
-            Ok(Some("seen".to_owned()))
-        };
-        let refusal = library_in(folder.path(), &llvm, Path::new("/plugin.so"), &file, finish, &|_| {})
-            .unwrap()
-            .unwrap_err();
-        assert_eq!(refusal.to_string(), "Keys.cpp cannot be swapped: seen");
+        let (plugin, finish) = (Path::new("/plugin.so"), Saying::default());
+        let library =
+            library_in(folder.path(), &llvm, plugin, Unit::of(&file), &finish, &|_| {}).unwrap().unwrap();
+        let task = Task::new(llvm.tool("llvm-readobj")).args(["--dyn-relocations"]).arg(library);
+        let said = task.run().unwrap().stdout_text();
+        assert!(said.contains("_ZN1A3KeyE") && !said.contains("_ZN1A5OtherE"), "{said}");
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! - [`truth`]: how many of the known errors it finds;
 //! - [`labels`]: how many of what it reports are errors;
+//! - [`mutants`]: how many updates that are left out of passes it notices;
 //! - [`cost`]: what it costs;
 //! - [`prove`]: what is proved of the kernels, and how fast;
 //! - [`soundness`]: that no mutant of them is.
 
 mod cost;
 mod labels;
+mod mutants;
 mod prove;
 mod reading;
 mod soundness;
@@ -22,6 +24,7 @@ pub fn run(args: &Bench) -> Result<Status> {
     match &args.what {
         BenchWhat::Truth(args) => truth::run(args),
         BenchWhat::Labels(args) => labels::run(args),
+        BenchWhat::Mutants(args) => mutants::run(args),
         BenchWhat::Cost(args) => cost::run(args),
         BenchWhat::Prove(args) => prove::run(args),
         BenchWhat::Soundness(args) => soundness::run(args),

@@ -21,6 +21,14 @@ use entries::Entries;
 
 pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
+/// All that decides what a code map says, as text: a map that was made by other code is made anew.
+pub const RECIPE: &str = concat!(
+    include_str!("mod.rs"),
+    include_str!("entries.rs"),
+    include_str!("variables.rs"),
+    include_str!("../../../record/src/code_map.rs")
+);
+
 /// Why a library has no code map.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -4,14 +4,12 @@
 //! recompiled code really ran is not taken for granted: the plugin complains if it could not be swapped, and a
 //! complaint counts as a difference.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use metaloc_corpus::llvm_tests;
 use metaloc_corpus::own_tests::OwnLine;
-use metaloc_report::pass_names;
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Stdin, Task};
 
@@ -21,7 +19,6 @@ use crate::lines::{self, Lines};
 use crate::output;
 use crate::own;
 use crate::parallel;
-use crate::pass;
 use crate::progress::Progress;
 use crate::run::{find_llvm, find_plugin};
 use crate::status::Status;
@@ -36,12 +33,12 @@ pub fn run(args: &SelftestSwap) -> Result<Status> {
     let llvm = find_llvm(&args.llvm)?;
     let plugin = find_plugin(&llvm)?;
     let lines = Lines::open(&llvm, &plugin, &args.llvm_source)?;
-    let files = files(args, &llvm, &lines)?;
+    let files = files(args, &lines)?;
     let (tests, _) = own::lines(&llvm, &llvm_tests::all(&lines::tests(&llvm, &args.llvm_source)?)?)?;
     let workers = parallel::workers(args.jobs);
     let (mut swapped, mut identical, mut differs) = (0, 0, false);
     for file in &files {
-        let name = stem(file);
+        let name = lines::stem(file);
         let library = match lines.library(file)? {
             Ok(library) => library,
             Err(refusal) => {
@@ -49,7 +46,7 @@ pub fn run(args: &SelftestSwap) -> Result<Status> {
                 continue;
             }
         };
-        let lines = lines_for(&tests, &name, args.sample);
+        let lines = sample(&tests, &name, args.sample);
         let check = Check { llvm: &llvm, plugin: &plugin, library: &library };
         let progress = Progress::new(lines.len());
         let verdicts = parallel::map(&lines, workers, |line| {
@@ -106,7 +103,7 @@ impl Check<'_> {
     }
 }
 
-fn files(args: &SelftestSwap, llvm: &Llvm, lines: &Lines<'_>) -> Result<Vec<PathBuf>> {
+fn files(args: &SelftestSwap, lines: &Lines<'_>) -> Result<Vec<PathBuf>> {
     if args.all {
         let wanted = |path: &PathBuf| {
             let folder =
@@ -116,35 +113,11 @@ fn files(args: &SelftestSwap, llvm: &Llvm, lines: &Lines<'_>) -> Result<Vec<Path
         };
         return Ok(lines.files()?.into_iter().filter(wanted).collect());
     }
-    let mut stems: Vec<String> = args.files.clone();
-    for pass in pass::resolve_all(llvm, &args.passes)? {
-        match pass_names::all().find(|row| row.name == pass.name) {
-            Some(row) => stems.push(row.source.to_owned()),
-            None => bail!("the source file of {} is not known", pass.name),
-        }
-    }
-    stems.dedup();
-    let mut files = Vec::new();
-    for stem in stems {
-        match lines.file(&stem)? {
-            Some(file) => files.push(file),
-            None => bail!("{stem}.cpp is not in the source of LLVM {}", llvm.version),
-        }
-    }
-    Ok(files)
+    lines.named(&args.files, &args.passes)
 }
 
-/// The RUN lines that say something about a file.
-fn lines_for<'a>(tests: &'a [OwnLine], stem: &str, sample: Option<usize>) -> Vec<&'a OwnLine> {
-    let passes: BTreeSet<&str> =
-        pass_names::all().filter(|row| row.source == stem).map(|row| row.name).collect();
-    let fits =
-        |line: &&OwnLine| passes.is_empty() || line.passes.iter().any(|pass| passes.contains(pass.as_str()));
-    let lines: Vec<_> = tests.iter().filter(fits).collect();
+fn sample<'a>(tests: &'a [OwnLine], stem: &str, sample: Option<usize>) -> Vec<&'a OwnLine> {
+    let lines = own::lines_for(tests, stem);
     let count = sample.unwrap_or(lines.len());
     llvm_tests::sample(lines, |line| &line.name, SEED, count)
-}
-
-fn stem(file: &Path) -> String {
-    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
