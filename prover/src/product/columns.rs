@@ -2,10 +2,11 @@
 //! bits, those that should stay independent first.
 
 use super::problem::{CALLEE_SAVED, Setting, entry_variable, register, slot, source_memory_name};
+use crate::bits::Bits;
 use crate::expr::{Arena, ExprId, Node, Sort};
 use crate::graph::PointId;
 use crate::region::{ADDRESS_PREFIX, Region, address_name};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A place of one of the two states.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,8 +34,42 @@ pub enum Place {
     ZeroExtended(ExprId),
     /// The same, its sign above.
     SignExtended(ExprId),
-    /// Four bytes of a global, in the source's memory.
+    /// Four or eight bytes of a global, in the source's memory.
     Global(String, u64),
+    /// Four bytes of a global in the source's memory, at an index that is a value.
+    Element(Element),
+}
+
+/// The word at `symbol + 4 * value + offset`, the value sign-extended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Element {
+    /// The global.
+    pub symbol: String,
+    /// The index, a value of the IR.
+    pub value: ExprId,
+    /// Where the element of index 0 begins.
+    pub offset: i64,
+}
+
+/// Bytes of an element.
+pub const ELEMENT_BYTES: u32 = 4;
+
+impl Element {
+    /// The word in the source's memory.
+    pub fn word(&self, arena: &mut Arena, setting: &Setting) -> ExprId {
+        let memory = source_memory(arena, setting, &self.symbol);
+        let start = arena.variable(&address_name(&self.symbol), Sort::Bits(64));
+        let index = arena.sign_extend(self.value, 64);
+        let offset = Bits::new(64, self.offset as u128);
+        let address = arena.sum(offset, &[(1, start), (u128::from(ELEMENT_BYTES), index)]);
+        arena.load(memory, address, ELEMENT_BYTES)
+    }
+}
+
+/// The source's memory that a global lies in.
+fn source_memory(arena: &mut Arena, setting: &Setting, symbol: &str) -> ExprId {
+    let region = if setting.is_merged() { Region::Rest } else { Region::Global(symbol.to_owned()) };
+    arena.variable(&source_memory_name(&region), Sort::Memory(64))
 }
 
 /// A place and its value.
@@ -72,8 +107,10 @@ pub struct Columns {
 pub struct Common {
     /// Offsets of eight-byte slots of the frame that the machine uses.
     pub slots: BTreeSet<i64>,
-    /// Words of globals that the source reads at a constant address.
-    pub words: BTreeSet<(String, u64)>,
+    /// Words of globals that the source uses at a constant address: symbol, offset, bytes.
+    pub words: BTreeSet<(String, u64, u32)>,
+    /// Elements that registers hold, by node.
+    pub elements: BTreeMap<(PointId, PointId), Vec<Element>>,
 }
 
 impl Common {
@@ -81,19 +118,17 @@ impl Common {
     pub fn of(arena: &mut Arena, setting: &Setting) -> Common {
         let mut words = BTreeSet::new();
         for edge in &setting.problem.source.edges {
-            for access in edge.accesses.iter().filter(|access| access.bytes == 4) {
-                let Region::Global(symbol) = &access.region else { continue };
-                words.extend(
-                    constant_offset(arena, access.address, symbol).map(|offset| (symbol.clone(), offset)),
-                );
+            for access in edge.accesses.iter().filter(|access| matches!(access.bytes, 4 | 8)) {
+                let found = constant_offset(arena, access.address);
+                words.extend(found.map(|(symbol, offset)| (symbol, offset, access.bytes)));
             }
         }
-        Common { slots: BTreeSet::new(), words }
+        Common { words, ..Common::default() }
     }
 }
 
-/// The constant distance of an address from a symbol.
-fn constant_offset(arena: &mut Arena, address: ExprId, symbol: &str) -> Option<u64> {
+/// A symbol and the constant distance of an address from it.
+fn constant_offset(arena: &mut Arena, address: ExprId) -> Option<(String, u64)> {
     let normal = crate::expr::normal::Normaliser::new().normal(arena, address);
     let (offset, base) = match arena.node(normal) {
         Node::Sum { constant, terms } if terms.len() == 1 && terms[0].0 == 1 => {
@@ -102,7 +137,8 @@ fn constant_offset(arena: &mut Arena, address: ExprId, symbol: &str) -> Option<u
         _ => (0, normal),
     };
     let Node::Variable(name) = arena.node(base) else { return None };
-    (arena.name(*name).strip_prefix(ADDRESS_PREFIX) == Some(symbol)).then_some(offset as u64)
+    let symbol = arena.name(*name).strip_prefix(ADDRESS_PREFIX)?;
+    Some((symbol.to_owned(), offset as u64))
 }
 
 /// The columns of a node.
@@ -116,6 +152,10 @@ pub fn columns(
     let mut columns = Columns::default();
     fixed(arena, setting, common, &mut columns);
     source_values(arena, setting, source, &mut columns);
+    for element in common.elements.get(&(source, machine)).into_iter().flatten() {
+        let value = element.word(arena, setting);
+        columns.narrow.push(Column { place: Place::Element(element.clone()), value });
+    }
     machine_places(arena, setting, common, machine, &mut columns);
     columns
 }
@@ -131,13 +171,13 @@ fn fixed(arena: &mut Arena, setting: &Setting, common: &Common, columns: &mut Co
         let value = arena.variable(&address_name(&global.symbol), Sort::Bits(64));
         columns.wide.push(Column { place: Place::Address(global.symbol.clone()), value });
     }
-    for (symbol, offset) in &common.words {
-        let region = Region::Global(symbol.clone());
-        let memory = arena.variable(&source_memory_name(&region), Sort::Memory(64));
+    for (symbol, offset, bytes) in &common.words {
+        let memory = source_memory(arena, setting, symbol);
         let start = arena.variable(&address_name(symbol), Sort::Bits(64));
-        let address = arena.sum(crate::bits::Bits::new(64, u128::from(*offset)), &[(1, start)]);
-        let value = arena.load(memory, address, 4);
-        columns.narrow.push(Column { place: Place::Global(symbol.clone(), *offset), value });
+        let address = arena.sum(Bits::new(64, u128::from(*offset)), &[(1, start)]);
+        let value = arena.load(memory, address, *bytes);
+        let column = Column { place: Place::Global(symbol.clone(), *offset), value };
+        if *bytes == 8 { &mut columns.wide } else { &mut columns.narrow }.push(column);
     }
 }
 

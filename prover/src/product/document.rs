@@ -1,7 +1,7 @@
 //! A certified product as a function of `metaloc.proof/1`.
 
 use super::certify::{Certified, proof_region};
-use super::columns::{Column, Columns, Place};
+use super::columns::{Column, Columns, ELEMENT_BYTES, Place};
 use super::flow::{self, Anchors};
 use super::infer::MOST_PATHS;
 use super::node::{Bound, Invariant, Node, Operand};
@@ -239,11 +239,11 @@ fn proof_node(
 fn sum(values: &mut Values, relation: &Relation, wide: bool, columns: &Columns) -> Sum {
     let (columns, width_bits) = if wide { (&columns.wide, 64) } else { (&columns.narrow, 32) };
     let named = relation.coefficients.iter().zip(columns).filter(|(factor, _)| **factor != 0);
-    let terms = named.map(|(factor, column)| term(values, *factor, column)).collect();
+    let terms = named.map(|(factor, column)| term(values, *factor, column, width_bits)).collect();
     Sum { width_bits, terms, constant: Word(relation.constant) }
 }
 
-fn term(values: &mut Values, factor: u128, column: &Column) -> SumTerm {
+fn term(values: &mut Values, factor: u128, column: &Column, width_bits: u32) -> SumTerm {
     let register = |name: &str, low_bit, width_bits| proof::Place::Register {
         name: name.to_owned(),
         low_bit,
@@ -267,12 +267,23 @@ fn term(values: &mut Values, factor: u128, column: &Column) -> SumTerm {
         Place::Value(value) => (Term::Value { value: values.number(*value) }, Extend::None),
         Place::ZeroExtended(value) => (Term::Value { value: values.number(*value) }, Extend::Zero),
         Place::SignExtended(value) => (Term::Value { value: values.number(*value) }, Extend::Sign),
+        Place::Element(element) => (
+            Term::Element {
+                side: proof::Side::Source,
+                symbol: element.symbol.clone(),
+                value: values.number(element.value),
+                stride_bytes: u64::from(ELEMENT_BYTES),
+                offset_bytes: element.offset,
+                width_bits,
+            },
+            Extend::None,
+        ),
         Place::Global(symbol, offset) => (
             Term::Global {
                 side: proof::Side::Source,
                 symbol: symbol.clone(),
                 offset_bytes: *offset,
-                width_bits: 32,
+                width_bits,
             },
             Extend::None,
         ),
@@ -281,15 +292,17 @@ fn term(values: &mut Values, factor: u128, column: &Column) -> SumTerm {
 }
 
 fn compare(arena: &Arena, values: &mut Values, bound: &Bound) -> Predicate {
+    let mut scaled = |column: &Column, factor: u128, constant: u128| {
+        let width_bits = arena.width_bits(column.value);
+        let terms = vec![term(values, factor, column, width_bits)];
+        Sum { width_bits, terms, constant: Word(constant) }
+    };
     let mut side = |operand: &Operand| match operand {
         Operand::Constant(bits) => {
             Sum { width_bits: bits.width_bits(), terms: Vec::new(), constant: Word(bits.value()) }
         }
-        Operand::Column(column) => Sum {
-            width_bits: arena.width_bits(column.value),
-            terms: vec![term(values, 1, column)],
-            constant: Word(0),
-        },
+        Operand::Column(column) => scaled(column, 1, 0),
+        Operand::Scaled(column, factor, constant) => scaled(column, factor.value(), constant.value()),
     };
     let relation = match (bound.relation, bound.or_equal) {
         (CompareOp::Slt, false) => proof::Relation::Slt,

@@ -5,13 +5,15 @@
 //! - [`problem`]: what is to be proved; [`columns`] and [`node`]: the invariant at a pair of points;
 //! - [`replay`]: both programs on concrete states; [`refute`]: an input on which they differ;
 //! - [`triple`] and [`assumed`]: questions about one edge, settled by rewriting or by the solver;
-//! - [`search`] and `infer`: finding a product; [`certify`]: showing all its obligations, of the classes that
+//! - [`search`], `correlate` and `infer`: finding a product; [`certify`]: showing all its obligations, of the classes that
 //!   [`required`] lists; [`document`]: the proof.
 
 pub mod assumed;
 pub mod certify;
 pub mod columns;
+mod correlate;
 pub mod document;
+mod elements;
 pub mod flow;
 mod infer;
 pub mod node;

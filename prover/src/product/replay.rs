@@ -203,9 +203,9 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
         match arena.width_bits(parameter) {
             // A pointer, most likely.
             64 => state.bits[place] = u128::from((1 << 33) + draw(1 << 40)) & !0xf,
-            // Loop bounds and strides are small.
+            // Loop bounds and strides are small, strides even more so.
             width_bits if seed % 4 != 3 => {
-                let small = draw(70) as i64 - 3;
+                let small = if seed % 4 == 2 { draw(4) as i64 - 1 } else { draw(70) as i64 - 3 };
                 state.bits[place] = small as u128 & crate::bits::mask(width_bits);
             }
             _ => {}
