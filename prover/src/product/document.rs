@@ -3,7 +3,6 @@
 use super::certify::{Certified, proof_region};
 use super::columns::{Column, Columns, ELEMENT_BYTES, Place};
 use super::flow::{self, Anchors};
-use super::infer::MOST_PATHS;
 use super::node::{Bound, Invariant, Node, Operand};
 use super::problem::Setting;
 use super::search::{Edge, Product};
@@ -314,14 +313,14 @@ fn compare(arena: &Arena, values: &mut Values, bound: &Bound) -> Predicate {
 }
 
 fn proof_edge(setting: &Setting, product: &Product, number: usize, edge: &Edge) -> Option<proof::Edge> {
-    let machine = &setting.problem.machine;
-    let steps: Vec<Paths> = edge
-        .step
-        .machine
-        .edges
-        .iter()
-        .map(|number| Paths::Step(machine.edges[*number].from.0, machine.edges[*number].to.0))
-        .collect();
+    let taken = &edge.step.machine;
+    let machine = match taken.edges.as_slice() {
+        [] => {
+            let from = product.nodes[edge.from].machine;
+            hop(&setting.problem.machine, &setting.machine_anchors, from, taken.to)?
+        }
+        edges => steps(&setting.problem.machine, edges),
+    };
     let mut hops = Vec::new();
     let mut from = product.nodes[edge.from].source;
     for to in &edge.step.source {
@@ -333,22 +332,25 @@ fn proof_edge(setting: &Setting, product: &Product, number: usize, edge: &Edge) 
         from: edge.from as u32,
         to: edge.to as u32,
         source: path_set(series(repeated(hops))),
-        machine: path_set(series(steps)),
+        machine: path_set(machine),
         calls: false,
     })
 }
 
+/// Edges one after the other.
+fn steps(graph: &Graph, edges: &[usize]) -> Paths {
+    let step = |number: &usize| Paths::Step(graph.edges[*number].from.0, graph.edges[*number].to.0);
+    series(edges.iter().map(step).collect())
+}
+
+/// Paths between two anchors that a document lists.
+const MOST_PATHS: usize = 4096;
+
 /// All paths from one anchor to the next.
 fn hop(graph: &Graph, anchors: &Anchors, from: PointId, to: PointId) -> Option<Paths> {
-    let all = flow::paths(graph, anchors, from, 8 * MOST_PATHS)?;
-    let mut branches: Vec<Paths> = all
-        .iter()
-        .filter(|path| path.to == to)
-        .map(|path| {
-            let step = |number: &usize| Paths::Step(graph.edges[*number].from.0, graph.edges[*number].to.0);
-            series(path.edges.iter().map(step).collect())
-        })
-        .collect();
+    let all = flow::paths(graph, anchors, from, MOST_PATHS)?;
+    let mut branches: Vec<Paths> =
+        all.iter().filter(|path| path.to == to).map(|path| steps(graph, &path.edges)).collect();
     let mut seen = std::collections::HashSet::new();
     branches.retain(|branch| seen.insert(branch.clone()));
     if branches.len() == 1 { branches.pop() } else { Some(Paths::Parallel(branches)) }

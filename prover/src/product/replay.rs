@@ -82,6 +82,9 @@ impl Replay {
                     path.edges.push(edge);
                     path.to = to;
                     if anchors.contains(to) {
+                        if anchors.is_crowded(from) {
+                            path.edges.clear();
+                        }
                         return Ok(path);
                     }
                 }

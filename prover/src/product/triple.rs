@@ -106,7 +106,7 @@ impl Context<'_> {
         let name = self.walks.to_string();
         let mut walker = Walker::new(&setting.problem.machine, &setting.machine_anchors, &format!("m{name}"));
         let start = walker.start(arena);
-        let machine = walker.path(arena, start, &step.machine);
+        let machine = walker.path(arena, start, node.machine, &step.machine);
         let mut walker = Walker::new(&setting.problem.source, &setting.source_anchors, &format!("s{name}"));
         let mut source = walker.start(arena);
         let mut from = node.source;
