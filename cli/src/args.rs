@@ -179,11 +179,11 @@ pub struct Prove {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
-    /// Seconds for each function
+    /// Seconds of processor time for each function, the solver's included
     #[arg(long, value_name = "N", default_value = "60")]
     pub time: u64,
 
-    /// Seconds for each question to the solver
+    /// Seconds of processor time for each question to the solver
     #[arg(long, value_name = "N", default_value = "10")]
     pub query_time: u64,
 
@@ -625,7 +625,7 @@ pub struct BenchProve {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub only: Vec<String>,
 
-    /// Seconds for each function
+    /// Seconds of processor time for each function, the solver's included
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     pub limit: u64,
 
@@ -659,7 +659,7 @@ pub struct BenchSoundness {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub only: Vec<String>,
 
-    /// Seconds for each mutant
+    /// Seconds of processor time for each mutant
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     pub limit: u64,
 

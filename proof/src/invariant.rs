@@ -126,6 +126,22 @@ pub enum Term {
         /// Width, a multiple of 8; little-endian.
         width_bits: u32,
     },
+    /// Contents of a global at an index: the bytes from `symbol + stride * value + offset` on, the value
+    /// sign-extended to the width of an address.
+    Element {
+        /// In whose memory.
+        side: Side,
+        /// Symbol, listed in [`crate::Document::globals`].
+        symbol: String,
+        /// The index: a number in [`crate::Function::values`].
+        value: u32,
+        /// Bytes from one element to the next.
+        stride_bytes: u64,
+        /// Where the element of index 0 begins.
+        offset_bytes: i64,
+        /// Width, a multiple of 8; little-endian.
+        width_bits: u32,
+    },
     /// An IR value.
     Value {
         /// Index into [`crate::Function::values`].

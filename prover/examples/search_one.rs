@@ -15,7 +15,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let code = ObjectFile::parse(object, &bytes)?.function(name)?.clone();
     let text = std::fs::read_to_string(ir)?;
     let module = Module::parse(ir, &text)?;
-    let (verdict, cost) = prove(&module, &code, &Program::find(Kind::Z3)?, ProveOptions::default())?;
+    let mut options = ProveOptions::default();
+    if let Some(seconds) = std::env::var("METALOC_TIME").ok().and_then(|text| text.parse().ok()) {
+        options.search.time = std::time::Duration::from_secs(seconds);
+    }
+    let (verdict, cost) = prove(&module, &code, &Program::find(Kind::Z3)?, options)?;
     match verdict {
         Verdict::Proved(proved) => {
             let function = &proved.function;

@@ -10,10 +10,10 @@ use crate::product::document::{Described, function};
 use crate::product::problem::{Placement, Problem, ProblemError, Setting};
 use crate::product::refute::{Refuted, refute};
 use crate::product::search::{Effort, Failure, Options, Search};
-use crate::smt::{Limits, Program, Solver, Statistics};
+use crate::smt::{Limits, Program, Solver, Statistics, thread_time};
 use crate::source::{RETURN_VALUE, SourceFunction};
 use metaloc_proof as proof;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Inputs that are tried before a search begins, and hops of a run.
 const REFUTING_RUNS: u64 = 8;
@@ -47,7 +47,7 @@ pub struct Proved {
 /// What one function cost.
 #[derive(Debug, Clone, Default)]
 pub struct Cost {
-    /// Time on the clock.
+    /// Processor time, the solver's included.
     pub time: Duration,
     /// What the search did.
     pub effort: Effort,
@@ -95,11 +95,11 @@ pub fn prove(
     program: &Program,
     options: ProveOptions,
 ) -> Result<(Verdict, Cost), ProveError> {
-    let begun = Instant::now();
+    let begun = thread_time();
     let mut solver = Solver::new(program.clone(), options.query);
     let mut cost = Cost::default();
     let verdict = attempt(module, code, &mut solver, options, &mut cost)?;
-    (cost.time, cost.statistics) = (begun.elapsed(), solver.statistics);
+    (cost.time, cost.statistics) = (thread_time() - begun + solver.statistics.spent, solver.statistics);
     Ok((verdict, cost))
 }
 

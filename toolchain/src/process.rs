@@ -29,6 +29,7 @@ pub struct Task {
     stderr: Sink,
     cwd: Option<PathBuf>,
     timeout: Option<Duration>,
+    cpu_timeout: Option<Duration>,
     on_interrupt: i32,
 }
 
@@ -149,6 +150,7 @@ impl Task {
             stderr: Sink::default(),
             cwd: None,
             timeout: None,
+            cpu_timeout: None,
             on_interrupt: libc::SIGKILL,
         }
     }
@@ -208,6 +210,12 @@ impl Task {
     /// After this much time on the clock the child is killed, with all that it started.
     pub fn timeout(mut self, limit: Duration) -> Task {
         self.timeout = Some(limit);
+        self
+    }
+
+    /// After this much processor time of its own the child is killed: how busy the machine is does not matter.
+    pub fn cpu_timeout(mut self, limit: Duration) -> Task {
+        self.cpu_timeout = Some(limit);
         self
     }
 
@@ -305,13 +313,14 @@ impl Task {
             let stdout = stdout.map(|pipe| scope.spawn(|| drain(pipe)));
             let stderr = stderr.map(|pipe| scope.spawn(|| drain(pipe)));
             let (over, rx) = mpsc::channel::<()>();
-            let watchdog = self.timeout.map(|limit| {
+            let watched = self.timeout.is_some() || self.cpu_timeout.is_some();
+            let watchdog = watched.then(|| {
                 scope.spawn(move || {
-                    let late = rx.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
-                    if late {
+                    let exceeded = self.watch(pid, begun, &rx);
+                    if exceeded.is_some() {
                         interrupt::send(target, libc::SIGKILL);
                     }
-                    late
+                    exceeded
                 })
             });
             let ended = wait_without_reaping(pid);
@@ -319,16 +328,33 @@ impl Task {
             let stderr = stderr.map(join).unwrap_or(Ok(Vec::new()));
             // Only now: a grandchild that outlives the child may hold a pipe open.
             drop(over);
-            let timed_out = watchdog.map(join).unwrap_or(false);
+            let timed_out = watchdog.and_then(join);
             ended.and(Ok((stdout?, stderr?, timed_out)))
         })?;
         drop(registration);
         let (mut exit, mut usage) = reap(pid)?;
         usage.wall = begun.elapsed();
-        if let (true, Some(limit)) = (timed_out, self.timeout) {
+        if let Some(limit) = timed_out {
             exit = Exit::Timeout(limit);
         }
         Ok(Outcome { exit, stdout, stderr, usage })
+    }
+
+    /// Waits until the child is over or beyond a limit; says which one.
+    fn watch(&self, pid: i32, begun: Instant, over: &mpsc::Receiver<()>) -> Option<Duration> {
+        loop {
+            let clock = self.timeout.map(|limit| (limit, limit.saturating_sub(begun.elapsed())));
+            // A child with one thread cannot use up what is left of its limit in less time than that.
+            let cpu = self.cpu_timeout.map(|limit| (limit, limit.saturating_sub(cpu_time(pid))));
+            let (limit, left) = clock.into_iter().chain(cpu).min_by_key(|(_, left)| *left)?;
+            if left.is_zero() {
+                return Some(limit);
+            }
+            match over.recv_timeout(left.max(Duration::from_millis(10))) {
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                _ => return None,
+            }
+        }
     }
 }
 
@@ -440,6 +466,15 @@ fn wait_without_reaping(pid: i32) -> io::Result<()> {
     }
 }
 
+/// Processor time of a process so far, threads included, in steps of 10 ms; none if it is not there.
+fn cpu_time(pid: i32) -> Duration {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return Duration::ZERO };
+    // The name in parentheses may hold anything; user and system time are fields 14 and 15.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok());
+    Duration::from_millis(10 * ticks.sum::<u64>())
+}
+
 /// Takes the child's status and cost; its id is free afterwards.
 fn reap(pid: i32) -> io::Result<(Exit, Usage)> {
     let mut status = 0;
@@ -496,6 +531,16 @@ mod tests {
 
     fn shell(script: &str) -> Task {
         Task::new("sh").args(["-c", script])
+    }
+
+    #[test]
+    fn processor_time_is_limited_and_waiting_costs_none() {
+        let limit = Duration::from_millis(200);
+        let idle = shell("sleep 0.5; echo done").cpu_timeout(limit).run().unwrap();
+        assert_eq!((idle.exit, idle.stdout_text().trim()), (Exit::Code(0), "done"));
+        let busy = shell("while :; do :; done").cpu_timeout(limit).run().unwrap();
+        assert_eq!(busy.exit, Exit::Timeout(limit));
+        assert!(busy.usage.cpu() >= limit && busy.usage.cpu() < 10 * limit, "{:?}", busy.usage);
     }
 
     #[test]

@@ -227,16 +227,25 @@ fn term(function: &Function, part: &SumTerm) -> String {
             let whose = if *side == Side::Source { "" } else { "machine's " };
             format!("{whose}{symbol}[{offset_bytes}:{}]", width_bits / 8)
         }
-        Term::Value { value } => match function.values.get(*value as usize) {
-            Some(value) => value.name.clone(),
-            None => format!("value {value}"),
-        },
+        Term::Element { side, symbol, value: index, stride_bytes, offset_bytes, width_bits } => {
+            let whose = if *side == Side::Source { "" } else { "machine's " };
+            let index = value(function, *index);
+            format!("{whose}{symbol}[{stride_bytes}*{index}{offset_bytes:+}:{}]", width_bits / 8)
+        }
+        Term::Value { value: number } => value(function, *number),
     };
     match part.extend {
         Extend::None => text,
         Extend::Zero => format!("zext({text})"),
         Extend::Sign => format!("sext({text})"),
         Extend::Truncate => format!("trunc({text})"),
+    }
+}
+
+fn value(function: &Function, number: u32) -> String {
+    match function.values.get(number as usize) {
+        Some(value) => value.name.clone(),
+        None => format!("value {number}"),
     }
 }
 

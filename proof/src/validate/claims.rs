@@ -112,12 +112,10 @@ fn check_location(scope: &Scope, at: &str, location: &Location, report: &mut Rep
     let known = report.index(at, "variable", location.variable, function.variables.len())
         & report.index(at, "node", location.node, function.nodes.len());
     sums::check_sum(scope, at, &location.value.sum, report);
-    let source_terms = location
-        .value
-        .sum
-        .terms
-        .iter()
-        .any(|term| matches!(term.term, Term::Value { .. } | Term::Global { .. } | Term::Entry { .. }));
+    let of_source = |term: &Term| {
+        matches!(term, Term::Value { .. } | Term::Global { .. } | Term::Element { .. } | Term::Entry { .. })
+    };
+    let source_terms = location.value.sum.terms.iter().any(|term| of_source(&term.term));
     if source_terms {
         report.add(Defect::SourceInLocation { at: at.to_owned() });
     }

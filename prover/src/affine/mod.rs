@@ -227,7 +227,7 @@ fn subtract(row: &mut [u128], factor: u128, other: &[u128], width_bits: u32) {
 }
 
 /// Inverse of an odd number modulo 2^128: each step of Newton's method doubles the correct bits.
-fn odd_inverse(odd: u128) -> u128 {
+pub fn odd_inverse(odd: u128) -> u128 {
     (0..7).fold(odd, |inverse, _| inverse.wrapping_mul(2u128.wrapping_sub(odd.wrapping_mul(inverse))))
 }
 

@@ -198,7 +198,7 @@ impl Gathered {
                 self.slots.push((*offset, value));
                 self.terms.push((column, value));
             }
-            Place::ZeroExtended(_) | Place::SignExtended(_) | Place::Global(..) => {
+            Place::ZeroExtended(_) | Place::SignExtended(_) | Place::Global(..) | Place::Element(_) => {
                 self.terms.push((column, value));
             }
             // Not replaced: nothing is computed from them that would become simpler.

@@ -1,11 +1,11 @@
 //! What affine relations at a node may speak of: places of the two states, each as an expression of 32 or 64
 //! bits, those that should stay independent first.
 
-use super::problem::{Setting, source_memory_name};
+use super::problem::Setting;
 use crate::expr::{Arena, ExprId, Node, Sort};
 use crate::graph::PointId;
-use crate::region::{ADDRESS_PREFIX, Region};
-use std::collections::BTreeSet;
+use crate::region::ADDRESS_PREFIX;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A place of one of the two states.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,8 +33,42 @@ pub enum Place {
     ZeroExtended(ExprId),
     /// The same, its sign above.
     SignExtended(ExprId),
-    /// Four bytes of a global, in the source's memory.
+    /// Four or eight bytes of a global, in the source's memory.
     Global(String, u64),
+    /// Four bytes of a global in the source's memory, at an index that is a value.
+    Element(Element),
+}
+
+/// The word at `symbol + 4 * value + offset`, the value sign-extended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Element {
+    /// The global.
+    pub symbol: String,
+    /// The index, a value of the IR.
+    pub value: ExprId,
+    /// Where the element of index 0 begins.
+    pub offset: i64,
+}
+
+/// Bytes of an element.
+pub const ELEMENT_BYTES: u32 = 4;
+
+impl Element {
+    /// The word in the source's memory.
+    pub fn word(&self, arena: &mut Arena, setting: &Setting) -> ExprId {
+        let memory = source_memory(arena, setting, &self.symbol);
+        let abi = setting.problem.abi;
+        let start = abi.address(arena, &self.symbol);
+        let index = arena.sign_extend(self.value, abi.address_bits);
+        let offset = abi.word(self.offset as u128);
+        let address = arena.sum(offset, &[(1, start), (u128::from(ELEMENT_BYTES), index)]);
+        arena.load(memory, address, ELEMENT_BYTES)
+    }
+}
+
+/// The source's memory that a global lies in.
+fn source_memory(arena: &mut Arena, setting: &Setting, symbol: &str) -> ExprId {
+    setting.memories(arena, &setting.home(symbol)).0
 }
 
 /// A place and its value.
@@ -82,8 +116,10 @@ impl Columns {
 pub struct Common {
     /// Offsets of words of the frame that the machine uses.
     pub slots: BTreeSet<i64>,
-    /// Words of globals that the source reads at a constant address.
-    pub words: BTreeSet<(String, u64)>,
+    /// Words of globals that the source uses at a constant address: symbol, offset, bytes.
+    pub words: BTreeSet<(String, u64, u32)>,
+    /// Elements that registers hold, by node.
+    pub elements: BTreeMap<(PointId, PointId), Vec<Element>>,
 }
 
 impl Common {
@@ -91,19 +127,17 @@ impl Common {
     pub fn of(arena: &mut Arena, setting: &Setting) -> Common {
         let mut words = BTreeSet::new();
         for edge in &setting.problem.source.edges {
-            for access in edge.accesses.iter().filter(|access| access.bytes == 4) {
-                let Region::Global(symbol) = &access.region else { continue };
-                words.extend(
-                    constant_offset(arena, access.address, symbol).map(|offset| (symbol.clone(), offset)),
-                );
+            for access in edge.accesses.iter().filter(|access| matches!(access.bytes, 4 | 8)) {
+                let found = constant_offset(arena, access.address);
+                words.extend(found.map(|(symbol, offset)| (symbol, offset, access.bytes)));
             }
         }
-        Common { slots: BTreeSet::new(), words }
+        Common { words, ..Common::default() }
     }
 }
 
-/// The constant distance of an address from a symbol.
-fn constant_offset(arena: &mut Arena, address: ExprId, symbol: &str) -> Option<u64> {
+/// A symbol and the constant distance of an address from it.
+fn constant_offset(arena: &mut Arena, address: ExprId) -> Option<(String, u64)> {
     let normal = crate::expr::normal::Normaliser::new().normal(arena, address);
     let (offset, base) = match arena.node(normal) {
         Node::Sum { constant, terms } if terms.len() == 1 && terms[0].0 == 1 => {
@@ -112,7 +146,8 @@ fn constant_offset(arena: &mut Arena, address: ExprId, symbol: &str) -> Option<u
         _ => (0, normal),
     };
     let Node::Variable(name) = arena.node(base) else { return None };
-    (arena.name(*name).strip_prefix(ADDRESS_PREFIX) == Some(symbol)).then_some(offset as u64)
+    let symbol = arena.name(*name).strip_prefix(ADDRESS_PREFIX)?;
+    Some((symbol.to_owned(), offset as u64))
 }
 
 /// The columns of a node.
@@ -126,6 +161,10 @@ pub fn columns(
     let mut columns = Columns::default();
     fixed(arena, setting, common, &mut columns);
     source_values(arena, setting, source, &mut columns);
+    for element in common.elements.get(&(source, machine)).into_iter().flatten() {
+        let value = element.word(arena, setting);
+        columns.narrow.push(Column { place: Place::Element(element.clone()), value });
+    }
     machine_places(arena, setting, common, machine, &mut columns);
     columns
 }
@@ -143,13 +182,12 @@ fn fixed(arena: &mut Arena, setting: &Setting, common: &Common, columns: &mut Co
         let value = abi.address(arena, &global.symbol);
         columns.push(arena, Column { place: Place::Address(global.symbol.clone()), value });
     }
-    for (symbol, offset) in &common.words {
-        let region = Region::Global(symbol.clone());
-        let memory = arena.variable(&source_memory_name(&region), Sort::Memory(abi.address_bits));
+    for (symbol, offset, bytes) in &common.words {
+        let memory = source_memory(arena, setting, symbol);
         let start = abi.address(arena, symbol);
         let address = arena.sum(abi.word(u128::from(*offset)), &[(1, start)]);
-        let value = arena.load(memory, address, 4);
-        columns.narrow.push(Column { place: Place::Global(symbol.clone(), *offset), value });
+        let value = arena.load(memory, address, *bytes);
+        columns.push(arena, Column { place: Place::Global(symbol.clone(), *offset), value });
     }
 }
 

@@ -1,9 +1,8 @@
 //! A certified product as a function of `metaloc.proof/1`.
 
 use super::certify::{Certified, proof_region};
-use super::columns::{Column, Columns, Place};
+use super::columns::{Column, Columns, ELEMENT_BYTES, Place};
 use super::flow::{self, Anchors};
-use super::infer::MOST_PATHS;
 use super::node::{Bound, Invariant, Node, Operand};
 use super::problem::Setting;
 use super::search::{Edge, Product};
@@ -229,7 +228,7 @@ fn proof_node(
     for invariant in node.invariants(arena)? {
         invariants.push(match invariant {
             Invariant::Zero { relation, wide, .. } => {
-                Predicate::Zero { sum: sum(arena, values, &relation, wide, &node.columns) }
+                Predicate::Zero { sum: sum(values, &relation, wide, &node.columns) }
             }
             Invariant::Bound(bound) => compare(arena, values, &bound),
             Invariant::Equal(region) => {
@@ -246,15 +245,14 @@ fn proof_node(
     })
 }
 
-fn sum(arena: &Arena, values: &mut Values, relation: &Relation, wide: bool, columns: &Columns) -> Sum {
+fn sum(values: &mut Values, relation: &Relation, wide: bool, columns: &Columns) -> Sum {
     let (columns, width_bits) = if wide { (&columns.wide, 64) } else { (&columns.narrow, 32) };
     let named = relation.coefficients.iter().zip(columns).filter(|(factor, _)| **factor != 0);
-    let terms = named.map(|(factor, column)| term(arena, values, *factor, column)).collect();
+    let terms = named.map(|(factor, column)| term(values, *factor, column, width_bits)).collect();
     Sum { width_bits, terms, constant: Word(relation.constant) }
 }
 
-fn term(arena: &Arena, values: &mut Values, factor: u128, column: &Column) -> SumTerm {
-    let width_bits = arena.width_bits(column.value);
+fn term(values: &mut Values, factor: u128, column: &Column, width_bits: u32) -> SumTerm {
     let register = |name: &str, low_bit, width_bits| proof::Place::Register {
         name: name.to_owned(),
         low_bit,
@@ -278,12 +276,23 @@ fn term(arena: &Arena, values: &mut Values, factor: u128, column: &Column) -> Su
         Place::Value(value) => (Term::Value { value: values.number(*value) }, Extend::None),
         Place::ZeroExtended(value) => (Term::Value { value: values.number(*value) }, Extend::Zero),
         Place::SignExtended(value) => (Term::Value { value: values.number(*value) }, Extend::Sign),
+        Place::Element(element) => (
+            Term::Element {
+                side: proof::Side::Source,
+                symbol: element.symbol.clone(),
+                value: values.number(element.value),
+                stride_bytes: u64::from(ELEMENT_BYTES),
+                offset_bytes: element.offset,
+                width_bits,
+            },
+            Extend::None,
+        ),
         Place::Global(symbol, offset) => (
             Term::Global {
                 side: proof::Side::Source,
                 symbol: symbol.clone(),
                 offset_bytes: *offset,
-                width_bits: 32,
+                width_bits,
             },
             Extend::None,
         ),
@@ -292,15 +301,17 @@ fn term(arena: &Arena, values: &mut Values, factor: u128, column: &Column) -> Su
 }
 
 fn compare(arena: &Arena, values: &mut Values, bound: &Bound) -> Predicate {
+    let mut scaled = |column: &Column, factor: u128, constant: u128| {
+        let width_bits = arena.width_bits(column.value);
+        let terms = vec![term(values, factor, column, width_bits)];
+        Sum { width_bits, terms, constant: Word(constant) }
+    };
     let mut side = |operand: &Operand| match operand {
         Operand::Constant(bits) => {
             Sum { width_bits: bits.width_bits(), terms: Vec::new(), constant: Word(bits.value()) }
         }
-        Operand::Column(column) => Sum {
-            width_bits: arena.width_bits(column.value),
-            terms: vec![term(arena, values, 1, column)],
-            constant: Word(0),
-        },
+        Operand::Column(column) => scaled(column, 1, 0),
+        Operand::Scaled(column, factor, constant) => scaled(column, factor.value(), constant.value()),
     };
     let relation = match (bound.relation, bound.or_equal) {
         (CompareOp::Slt, false) => proof::Relation::Slt,
@@ -312,14 +323,14 @@ fn compare(arena: &Arena, values: &mut Values, bound: &Bound) -> Predicate {
 }
 
 fn proof_edge(setting: &Setting, product: &Product, number: usize, edge: &Edge) -> Option<proof::Edge> {
-    let machine = &setting.problem.machine;
-    let steps: Vec<Paths> = edge
-        .step
-        .machine
-        .edges
-        .iter()
-        .map(|number| Paths::Step(machine.edges[*number].from.0, machine.edges[*number].to.0))
-        .collect();
+    let taken = &edge.step.machine;
+    let machine = match taken.edges.as_slice() {
+        [] => {
+            let from = product.nodes[edge.from].machine;
+            hop(&setting.problem.machine, &setting.machine_anchors, from, taken.to)?
+        }
+        edges => steps(&setting.problem.machine, edges),
+    };
     let mut hops = Vec::new();
     let mut from = product.nodes[edge.from].source;
     for to in &edge.step.source {
@@ -331,22 +342,25 @@ fn proof_edge(setting: &Setting, product: &Product, number: usize, edge: &Edge) 
         from: edge.from as u32,
         to: edge.to as u32,
         source: path_set(series(repeated(hops))),
-        machine: path_set(series(steps)),
+        machine: path_set(machine),
         calls: false,
     })
 }
 
+/// Edges one after the other.
+fn steps(graph: &Graph, edges: &[usize]) -> Paths {
+    let step = |number: &usize| Paths::Step(graph.edges[*number].from.0, graph.edges[*number].to.0);
+    series(edges.iter().map(step).collect())
+}
+
+/// Paths between two anchors that a document lists.
+const MOST_PATHS: usize = 4096;
+
 /// All paths from one anchor to the next.
 fn hop(graph: &Graph, anchors: &Anchors, from: PointId, to: PointId) -> Option<Paths> {
-    let all = flow::paths(graph, anchors, from, 8 * MOST_PATHS)?;
-    let mut branches: Vec<Paths> = all
-        .iter()
-        .filter(|path| path.to == to)
-        .map(|path| {
-            let step = |number: &usize| Paths::Step(graph.edges[*number].from.0, graph.edges[*number].to.0);
-            series(path.edges.iter().map(step).collect())
-        })
-        .collect();
+    let all = flow::paths(graph, anchors, from, MOST_PATHS)?;
+    let mut branches: Vec<Paths> =
+        all.iter().filter(|path| path.to == to).map(|path| steps(graph, &path.edges)).collect();
     let mut seen = std::collections::HashSet::new();
     branches.retain(|branch| seen.insert(branch.clone()));
     if branches.len() == 1 { branches.pop() } else { Some(Paths::Parallel(branches)) }

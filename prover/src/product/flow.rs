@@ -11,15 +11,52 @@ pub struct Anchors {
     anchors: BTreeSet<PointId>,
     loop_heads: BTreeSet<PointId>,
     exit: Option<PointId>,
+    /// Anchors with so many paths to the next ones that those with one end are taken together.
+    crowded: BTreeSet<PointId>,
 }
+
+/// Paths to the next anchors that are looked at one by one.
+const SINGLE_PATHS: usize = 16;
 
 impl Anchors {
     /// The anchors of a graph.
     pub fn of(graph: &Graph) -> Anchors {
         let loop_heads = loop_heads(graph);
         let exit = graph.find(&Point::Exit);
-        let anchors = loop_heads.iter().copied().chain([PointId(0)]).chain(exit).collect();
-        Anchors { anchors, loop_heads, exit }
+        let anchors: BTreeSet<PointId> = loop_heads.iter().copied().chain([PointId(0)]).chain(exit).collect();
+        let mut found = Anchors { anchors, loop_heads, exit, crowded: BTreeSet::new() };
+        let crowded = |from: &PointId| paths(graph, &found, *from, SINGLE_PATHS).is_none();
+        found.crowded = found.anchors.iter().copied().filter(crowded).collect();
+        found
+    }
+
+    /// Whether paths from here to the same anchor are taken together.
+    pub fn is_crowded(&self, point: PointId) -> bool {
+        self.crowded.contains(&point)
+    }
+
+    /// What the product has an edge for each of: all paths from an anchor to the next ones, those with one end
+    /// together where there are many.
+    pub fn ways(&self, graph: &Graph, from: PointId) -> Vec<Path> {
+        if !self.is_crowded(from) {
+            return paths(graph, self, from, SINGLE_PATHS).unwrap_or_default();
+        }
+        let (mut open, mut seen, mut ends) = (vec![from], HashSet::new(), BTreeSet::new());
+        while let Some(point) = open.pop() {
+            let mut leads_on = false;
+            for edge in graph.leaving(point) {
+                leads_on = true;
+                if self.contains(edge.to) {
+                    ends.insert(edge.to);
+                } else if seen.insert(edge.to) {
+                    open.push(edge.to);
+                }
+            }
+            if !leads_on {
+                ends.insert(point);
+            }
+        }
+        ends.into_iter().map(|to| Path { edges: Vec::new(), to }).collect()
     }
 
     /// Whether a point is an anchor.
@@ -64,10 +101,11 @@ fn loop_heads(graph: &Graph) -> BTreeSet<PointId> {
     heads
 }
 
-/// Edges from one anchor to the next, by number. The last point is no anchor only if the program stops there.
+/// A path from one anchor to the next, or all paths with the same end. The last point is no anchor only if the
+/// program stops there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path {
-    /// Numbers of edges in the graph; at least one.
+    /// Numbers of edges in the graph; empty for all paths to the end.
     pub edges: Vec<usize>,
     /// Where it ends.
     pub to: PointId,

@@ -1,7 +1,6 @@
 //! Inductive invariants: the strongest that the states seen so far satisfy are weakened, by counterexamples of
 //! the solver and by giving up what cannot be shown, until every edge keeps them (Counter, figure 5a).
 
-use super::flow;
 use super::node::Invariant;
 use super::replay::Followed;
 use super::required::Class;
@@ -12,9 +11,6 @@ use crate::bits::Bits;
 use crate::expr::{ExprId, Node as Expr, evaluate};
 use crate::run::state::State;
 use std::collections::BTreeSet;
-
-/// Paths of the machine from one anchor to the next that are looked at one by one.
-pub const MOST_PATHS: usize = 64;
 
 /// States that complete a model, one after the other, without anything new.
 const LIKES: usize = 40;
@@ -301,12 +297,7 @@ impl Search<'_> {
             if setting.machine_anchors.is_exit(node.machine) {
                 continue;
             }
-            let graph = &setting.problem.machine;
-            let Some(paths) = flow::paths(graph, &setting.machine_anchors, node.machine, MOST_PATHS) else {
-                return Err(Failure::Open(format!(
-                    "more than {MOST_PATHS} paths between two machine points"
-                )));
-            };
+            let paths = setting.machine_anchors.ways(&setting.problem.machine, node.machine);
             for path in paths {
                 let known = product.edges.iter().any(|edge| edge.from == number && edge.step.machine == path);
                 if known {

@@ -13,7 +13,7 @@ use super::certify::Certified;
 use super::columns::Place;
 use super::document::{numbered, obligation, path_set, repeated, series, source_place};
 use super::flow::Anchors;
-use super::problem::{ProblemError, Setting, source_memory_name};
+use super::problem::{ProblemError, Setting};
 use super::triple::{Context, Outcome, Triple, substituted};
 use super::walk::{Values, Walk, Walker, and, implies};
 use crate::abi::Abi;
@@ -26,7 +26,6 @@ use crate::ir::{IrError, Module};
 use crate::lift::{self, LiftError};
 use crate::object_file::FunctionCode;
 use crate::pair::{PairError, pair};
-use crate::product::flow::Path;
 use crate::prove::problem;
 use crate::region::{Region, address_name};
 use crate::run::state::Table;
@@ -524,15 +523,23 @@ impl Locator {
             Term::Entry { .. } => return mismatch("a place at entry"),
             Term::Address { symbol } => arena.variable(&address_name(symbol), Sort::Bits(address_bits)),
             Term::Global { side, symbol, offset_bytes, width_bits } => {
-                let region = Region::Global(symbol.clone());
-                let memory = match side {
-                    proof::Side::Source => {
-                        arena.variable(&source_memory_name(&region), Sort::Memory(address_bits))
-                    }
-                    proof::Side::Machine => region.variable_in(arena, address_bits),
+                let (source, machine) = self.setting.memories(arena, &self.setting.home(symbol));
+                let memory = if *side == proof::Side::Source { source } else { machine };
+                let start = abi.address(arena, symbol);
+                let address = arena.sum(abi.word(u128::from(*offset_bytes)), &[(1, start)]);
+                arena.load(memory, address, width_bits / 8)
+            }
+            Term::Element { side, symbol, value, stride_bytes, offset_bytes, width_bits } => {
+                let Some(index) = self.function.values.get(*value as usize) else {
+                    return mismatch("an index");
                 };
-                let start = arena.variable(&address_name(symbol), Sort::Bits(address_bits));
-                let address = arena.sum(Bits::new(address_bits, u128::from(*offset_bytes)), &[(1, start)]);
+                let (source, machine) = self.setting.memories(arena, &self.setting.home(symbol));
+                let memory = if *side == proof::Side::Source { source } else { machine };
+                let index = arena.variable(&index.name, Sort::Bits(index.width_bits));
+                let index = arena.sign_extend(index, address_bits);
+                let start = abi.address(arena, symbol);
+                let offset = abi.word(*offset_bytes as u128);
+                let address = arena.sum(offset, &[(1, start), (u128::from(*stride_bytes), index)]);
                 arena.load(memory, address, width_bits / 8)
             }
             Term::Value { value } => {
@@ -559,7 +566,7 @@ impl Locator {
         let mut walker =
             Walker::new(&self.machine, &self.setting.machine_anchors, &format!("locate.m{}", self.walks));
         let start = walker.start(&mut self.arena);
-        walker.path(&mut self.arena, start, &Path { edges: numbers, to: PointId(0) })
+        walker.along(&mut self.arena, start, &numbers)
     }
 
     fn walk_source(&mut self, edge: usize, source: usize) -> Walk {
@@ -590,14 +597,14 @@ impl Locator {
                 Paths::Step(from, to) => {
                     let step = coarse.edges.iter().position(|edge| edge.from.0 == *from && edge.to.0 == *to);
                     let edges: Vec<usize> = step.into_iter().collect();
-                    walker.path(&mut self.arena, walk, &Path { edges, to: PointId(*to) })
+                    walker.along(&mut self.arena, walk, &edges)
                 }
                 _ => plain.hop(&mut self.arena, walk, PointId(element.from), PointId(element.to)),
             };
             done += 1;
         }
         if let Some(peek) = peek {
-            walk = walker.path(&mut self.arena, walk, &Path { edges: vec![peek], to: PointId(0) });
+            walk = walker.along(&mut self.arena, walk, &[peek]);
         }
         self.edges[edge].source_walks.insert(source, walk.clone());
         walk

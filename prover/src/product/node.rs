@@ -4,7 +4,7 @@
 
 use super::columns::{Column, Columns, Place};
 use super::problem::Setting;
-use crate::affine::{Cover, Relation};
+use crate::affine::{Cover, Relation, odd_inverse};
 use crate::bits::{Bits, mask};
 use crate::expr::{Arena, CompareOp, ExprId};
 use crate::graph::PointId;
@@ -69,6 +69,9 @@ pub enum Operand {
     Constant(Bits),
     /// A column.
     Column(Column),
+    /// `factor * column + constant`: with the inverse of an odd number as factor, the quotient of what that
+    /// number divides, and something large for everything else.
+    Scaled(Column, Bits, Bits),
 }
 
 /// One invariant of a node.
@@ -197,6 +200,9 @@ impl Node {
                 limits.insert(Bits::new(width_bits, side.least[number]));
                 limits.insert(Bits::new(width_bits, side.most_signed[number] as u128));
                 limits.insert(Bits::new(width_bits, side.least_signed[number] as u128));
+                if let Some(quotient) = self.quotient(side, number, column, width_bits) {
+                    proposed.push(quotient);
+                }
                 for limit in limits {
                     let constant = || Operand::Constant(limit);
                     for relation in [CompareOp::Ult, CompareOp::Slt] {
@@ -225,6 +231,34 @@ impl Node {
                 self.bounds.push(bound);
             }
         }
+    }
+
+    /// The bound that says what a counter is a multiple of, where that is not a power of two (affine relations
+    /// say that), and how far it gets: a loop that ends when the counter equals its limit needs both.
+    fn quotient(
+        &self,
+        side: &Side,
+        number: usize,
+        column: &Column,
+        width_bits: u32,
+    ) -> Option<(CompareOp, bool, Operand, Operand)> {
+        if !matches!(column.place, Place::Value(_)) || side.least_signed[number] < 0 {
+            return None;
+        }
+        let values: BTreeSet<u128> =
+            self.states.iter().map(|state| side.code.bits(state)[number].value()).collect();
+        let first = *values.first()?;
+        let step = values.iter().fold(0, |step, value| greatest_divisor(step, value - first));
+        let step = step >> step.checked_ilog2().map_or(0, |_| step.trailing_zeros());
+        if values.len() < 3 || !(2..1 << 16).contains(&step) {
+            return None;
+        }
+        let rest = first % step;
+        let inverse = odd_inverse(step) & mask(width_bits);
+        let constant = Bits::new(width_bits, inverse.wrapping_mul(rest).wrapping_neg());
+        let quotient = Operand::Scaled(column.clone(), Bits::new(width_bits, inverse), constant);
+        let most = Operand::Constant(Bits::new(width_bits, (side.most[number] - rest) / step));
+        Some((CompareOp::Ult, true, quotient, most))
     }
 
     /// Whether states that were not kept satisfy a bound with a constant, too.
@@ -278,6 +312,53 @@ impl Node {
         found.extend(self.bounds.iter().cloned().map(Invariant::Bound));
         found.extend(self.equal.iter().map(|(region, ..)| Invariant::Equal(region.clone())));
         Some(found)
+    }
+
+    /// Numbers of the 32-bit columns that a relation defines.
+    pub(super) fn defined_narrow(&self) -> BTreeSet<usize> {
+        self.narrow.cover.relations().iter().filter_map(|relation| relation.defines).collect()
+    }
+
+    /// An invariant for people who work on the search.
+    pub fn text(&self, arena: &Arena, invariant: &Invariant) -> String {
+        let name = |column: &Column| match &column.place {
+            Place::Value(id) | Place::ZeroExtended(id) | Place::SignExtended(id) => match arena.node(*id) {
+                crate::expr::Node::Variable(symbol) => format!("{:?}:{}", column.place, arena.name(*symbol)),
+                _ => format!("{:?}", column.place),
+            },
+            place => format!("{place:?}"),
+        };
+        match invariant {
+            Invariant::Zero { relation, wide, .. } => {
+                let columns = if *wide { &self.columns.wide } else { &self.columns.narrow };
+                let width = if *wide { 64 } else { 32 };
+                let terms: Vec<String> = relation
+                    .coefficients
+                    .iter()
+                    .zip(columns)
+                    .filter(|(c, _)| **c != 0)
+                    .map(|(c, column)| format!("{}*{}", Bits::new(width, *c).signed(), name(column)))
+                    .collect();
+                format!("{} + {} = 0", terms.join(" + "), Bits::new(width, relation.constant).signed())
+            }
+            Invariant::Bound(bound) => {
+                let side = |operand: &Operand| match operand {
+                    Operand::Constant(bits) => format!("{}", bits.signed()),
+                    Operand::Column(column) => name(column),
+                    Operand::Scaled(column, factor, constant) => {
+                        format!("{}*{} + {}", factor.signed(), name(column), constant.signed())
+                    }
+                };
+                format!(
+                    "{} {:?}{} {}",
+                    side(&bound.left),
+                    bound.relation,
+                    if bound.or_equal { "=" } else { "" },
+                    side(&bound.right)
+                )
+            }
+            Invariant::Equal(region) => format!("memory {region:?}"),
+        }
     }
 
     /// Registers that a relation among 64-bit columns defines: what their halves are follows.
@@ -343,6 +424,9 @@ impl Bound {
         let mut value = |operand: &Operand| match operand {
             Operand::Constant(bits) => arena.constant(*bits),
             Operand::Column(column) => column.value,
+            Operand::Scaled(column, factor, constant) => {
+                arena.sum(*constant, &[(factor.value(), column.value)])
+            }
         };
         let (low, high) = (value(&left), value(&right));
         let condition = if or_equal {
@@ -353,7 +437,7 @@ impl Bound {
         };
         let trivial = |operand: &Operand, end: [u128; 2]| match operand {
             Operand::Constant(bits) => end.iter().any(|end| bits.value() == end & mask(bits.width_bits())),
-            Operand::Column(_) => false,
+            Operand::Column(_) | Operand::Scaled(..) => false,
         };
         // Below the largest, above the least: these say nothing.
         let width_bits = arena.width_bits(low);
@@ -407,6 +491,10 @@ pub fn definition<'a>(
     let rest = sum(arena, width_bits, relation, columns, Some(number));
     let value = arena.sum(Bits::new(width_bits, 0), &[(mask(width_bits), rest)]);
     Some((&columns[number], value))
+}
+
+fn greatest_divisor(left: u128, right: u128) -> u128 {
+    if right == 0 { left } else { greatest_divisor(right, left % right) }
 }
 
 /// Whether a column is a half of one of the registers.

@@ -155,6 +155,11 @@ impl Setting {
         edges.flat_map(|edge| &edge.accesses).any(|access| access.region == Region::Rest)
     }
 
+    /// The region that a global lies in.
+    pub fn home(&self, symbol: &str) -> Region {
+        if self.is_merged() { Region::Rest } else { Region::Global(symbol.to_owned()) }
+    }
+
     /// The two variables for a region, source first.
     pub fn memories(&self, arena: &mut Arena, region: &Region) -> (ExprId, ExprId) {
         let address_bits = self.problem.abi.address_bits;

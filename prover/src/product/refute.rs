@@ -242,9 +242,7 @@ fn globals(
 ) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for global in &setting.problem.globals {
-        let own = Region::Global(global.symbol.clone());
-        let region = if setting.is_merged() { Region::Rest } else { own };
-        let (memory, _) = setting.memories(arena, &region);
+        let (memory, _) = setting.memories(arena, &setting.home(&global.symbol));
         let memory = table.memory(arena, memory);
         let address = setting.problem.abi.address(arena, &global.symbol);
         let start = state.bits[table.bits(arena, address)] as u64;

@@ -83,6 +83,9 @@ impl Replay {
                     path.edges.push(edge);
                     path.to = to;
                     if anchors.contains(to) {
+                        if anchors.is_crowded(from) {
+                            path.edges.clear();
+                        }
                         return Ok(path);
                     }
                 }
@@ -221,9 +224,9 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
             64 if abi.address_bits == 64 => {
                 state.bits[place] = u128::from((1 << 33) + draw(1 << 40)) & !0xf;
             }
-            // Loop bounds and strides are small.
+            // Loop bounds and strides are small, strides even more so.
             width_bits if seed % 4 != 3 => {
-                let small = draw(70) as i64 - 3;
+                let small = if seed % 4 == 2 { draw(4) as i64 - 1 } else { draw(70) as i64 - 3 };
                 state.bits[place] = small as u128 & crate::bits::mask(width_bits);
             }
             _ => {}

@@ -1,29 +1,28 @@
-//! The search for a product: correlations are read off concrete runs, ranked by how many places of the two
-//! states they relate, and discarded when an obligation shows them wrong (Counter, sections 3.8 to 3.11).
-//!
-//! How many iterations of the source a path of the machine stands for is not enumerated: the source is run
-//! along, and a number of hops is a candidate only if the memories agree after it in every state; among
-//! several, the ratio of the numbers of iterations of the two loops comes first.
+//! The search for a product: correlations are proposed by `correlate`, and discarded when an obligation shows
+//! them wrong (Counter, sections 3.8 to 3.11).
 
+use super::assumed::Assumed;
 use super::columns::{Common, columns};
 use super::flow::Path;
 use super::node::Node;
 use super::problem::Setting;
 use super::refute::{InputSource, Refuted, Refuter};
 use super::replay::{Followed, Replay, entry_state};
-use super::required::{Class, Required};
+use super::required::Required;
 use super::triple::{Context, Step};
-use crate::expr::Arena;
+use crate::bits::Bits;
+use crate::expr::{Arena, Assignment, Node as Expr, Sort};
 use crate::graph::PointId;
+use crate::region::ADDRESS_PREFIX;
 use crate::run::state::{State, Table};
 use crate::smt::{SmtError, Solver};
-use std::collections::{BTreeSet, HashSet};
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
+use std::time::Duration;
 
 /// What the search may cost.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Time for one function.
+    /// Processor time for one function, the solver's included.
     pub time: Duration,
     /// Hops of the source that one edge may stand for.
     pub most_hops: usize,
@@ -146,7 +145,12 @@ pub struct Effort {
 }
 
 /// States that begin at the entry.
-const SEEDS: u64 = 64;
+const SEEDS: usize = 64;
+/// So many are tried, the source is run so far, and those are taken in which it does nothing undefined.
+const TRIED_SEEDS: u64 = 512;
+const DEFINED_HOPS: usize = 200;
+/// So many of these are tried for runs to the end.
+const TRIED_LONG_RUNS: usize = 32;
 /// Of these, how many are run to the end.
 const LONG_RUNS: u64 = 3;
 /// Entry states from models that are run to the end.
@@ -155,6 +159,11 @@ const MOST_SUSPECTS: usize = 16;
 /// the head of the outer one, what they have in common hides what always holds.
 const MEDIUM_RUNS: u64 = 24;
 const MEDIUM_STEPS: usize = 1200;
+/// So many visits of a run to a node are taken in, and one of so many after that.
+const ALL_VISITS: usize = 300;
+const SOME_VISITS: usize = 61;
+/// Nodes that fewer runs than this get to are given more.
+const FEW_ORIGINS: usize = 24;
 /// Steps of the product in a run to the end.
 const LONG_STEPS: usize = 300_000;
 
@@ -165,8 +174,9 @@ pub struct Search<'a> {
     pub(super) replay: Replay,
     pub(super) common: Common,
     pub(super) options: Options,
-    pub(super) begun: Instant,
-    wrong: HashSet<(PointId, PointId, Step)>,
+    pub(super) wrong: HashSet<(PointId, PointId, Step)>,
+    /// Of the states at the entry.
+    seeds: Vec<u64>,
     /// What was done.
     pub effort: Effort,
     /// Correlations that turned out wrong, with reasons.
@@ -193,16 +203,15 @@ impl<'a> Search<'a> {
         let facts = setting.facts(arena);
         let normaliser = Default::default();
         let context = Context { arena, solver, normaliser, setting, table, facts, walks: 0 };
-        let begun = Instant::now();
         // No question takes longer than the function has left.
-        context.solver.set_deadline(begun + options.time);
+        context.solver.set_budget(options.time);
         Search {
             context,
             replay,
             common,
             options,
-            begun,
             wrong: HashSet::new(),
+            seeds: Vec::new(),
             effort: Effort::default(),
             notes: Vec::new(),
             suspects: Vec::new(),
@@ -230,6 +239,8 @@ impl<'a> Search<'a> {
                     let node = &product.nodes[edge.from];
                     self.notes
                         .push(format!("({:?}, {:?}) {:?}: {reason}", node.source, node.machine, edge.step));
+                    self.note_invariants(&product, &[edge.from, edge.to]);
+                    let node = &product.nodes[edge.from];
                     self.wrong.insert((node.source, node.machine, edge.step));
                     last = reason;
                 }
@@ -237,6 +248,18 @@ impl<'a> Search<'a> {
             }
         }
         Err(Failure::Exhausted(self.options.most_retries, last))
+    }
+
+    /// What was believed at some nodes, for people who wonder why a correlation was given up.
+    fn note_invariants(&mut self, product: &Product, nodes: &[usize]) {
+        for number in nodes {
+            let node = &product.nodes[*number];
+            let invariants = node.invariants(self.context.arena).unwrap_or_default();
+            let lines = invariants.iter().map(|invariant| node.text(self.context.arena, invariant));
+            let lines: Vec<String> = lines.collect();
+            let (source, machine) = (node.source, node.machine);
+            self.notes.push(format!("at ({source:?}, {machine:?}):\n  {}", lines.join("\n  ")));
+        }
     }
 
     /// Runs both programs from the entry states that models of the solver gave: one may show that they differ.
@@ -260,7 +283,7 @@ impl<'a> Search<'a> {
 
     /// Whether there is time and memory left.
     pub(super) fn check_limits(&self) -> Result<(), Failure> {
-        if self.begun.elapsed() > self.options.time {
+        if self.context.solver.left().is_some_and(|left| left.is_zero()) {
             return Err(Failure::Time(self.options.time));
         }
         match resident_mib() {
@@ -272,13 +295,60 @@ impl<'a> Search<'a> {
     fn start(&mut self) -> Product {
         let mut product = Product::default();
         let entry = self.node(&mut product, PointId(0), PointId(0));
-        for seed in 0..SEEDS {
+        if self.seeds.is_empty() {
+            self.seeds = self.choose_seeds();
+        }
+        for seed in self.seeds.clone() {
             let Context { arena, setting, table, .. } = &mut self.context;
             let state = entry_state(arena, setting, table, seed);
             product.nodes[entry].take_in(&state);
             product.nodes[entry].keep(&state);
         }
         product
+    }
+
+    /// Seeds of states from which the source does nothing undefined at first: the others show little. A few of
+    /// those are taken where there is nothing else. First come those from which it gets through long loops: the
+    /// first ones are run to the end.
+    fn choose_seeds(&mut self) -> Vec<u64> {
+        let (mut long, mut short, mut undefined) = (Vec::new(), Vec::new(), Vec::new());
+        for seed in 0..TRIED_SEEDS {
+            match self.source_hops(seed, DEFINED_HOPS) {
+                Hops::End => short.push(seed),
+                Hops::Many => long.push(seed),
+                Hops::Undefined => undefined.push(seed),
+            }
+            if long.len() + short.len() == SEEDS {
+                break;
+            }
+        }
+        // Without parameters one run is as long as the other.
+        if !self.context.setting.problem.parameters.is_empty() {
+            let tried = long.iter().copied().take(TRIED_LONG_RUNS);
+            let through = tried.filter(|seed| matches!(self.source_hops(*seed, LONG_STEPS), Hops::End));
+            let through: Vec<u64> = through.take(LONG_RUNS as usize).collect();
+            long.retain(|seed| !through.contains(seed));
+            long.splice(0..0, through);
+        }
+        let wanted = (SEEDS / 4).saturating_sub(long.len() + short.len());
+        long.into_iter().chain(short).chain(undefined.into_iter().take(wanted)).collect()
+    }
+
+    /// How far the source gets from a state.
+    fn source_hops(&mut self, seed: u64, most: usize) -> Hops {
+        let Context { arena, setting, table, .. } = &mut self.context;
+        let mut state = entry_state(arena, setting, table, seed);
+        let mut at = PointId(0);
+        for _ in 0..most {
+            if setting.source_anchors.is_exit(at) {
+                return Hops::End;
+            }
+            match self.replay.source_hop(&setting.source_anchors, at, &mut state) {
+                Ok(to) => at = to,
+                Err(_) => return Hops::Undefined,
+            }
+        }
+        Hops::Many
     }
 
     /// The node of a pair of points; a new one if there is none.
@@ -290,7 +360,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn fresh_node(&mut self, source: PointId, machine: PointId) -> Node {
+    pub(super) fn fresh_node(&mut self, source: PointId, machine: PointId) -> Node {
         let Context { arena, setting, table, .. } = &mut self.context;
         let columns = columns(arena, setting, &self.common, source, machine);
         Node::new(arena, setting, table, columns, (source, machine))
@@ -306,6 +376,10 @@ impl<'a> Search<'a> {
                     None => return Ok(Err(self.blame(product, node, &path))),
                 };
                 self.add_edge(product, node, step);
+            }
+            if self.find_elements(product) {
+                *product = self.start();
+                continue;
             }
             match self.infer(product)? {
                 Ok(()) => {}
@@ -354,147 +428,6 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// The most promising correlation for a path.
-    fn candidate(
-        &mut self,
-        product: &mut Product,
-        node: usize,
-        path: &Path,
-    ) -> Result<Option<Step>, Failure> {
-        let setting = self.context.setting;
-        let at = (product.nodes[node].source, product.nodes[node].machine);
-        let taking: Vec<(State, State)> = product.nodes[node]
-            .states
-            .iter()
-            .filter_map(|state| {
-                let mut after = state.clone();
-                let taken = self.replay.machine_path(&setting.machine_anchors, at.1, &mut after).ok()?;
-                (taken == *path).then(|| (state.clone(), after))
-            })
-            .collect();
-        let mut fitting = self.fitting(&taking, at.0, path);
-        let forbidden = self.options.required.has(Class::Progress);
-        fitting.retain(|hops| {
-            let step = Step { machine: path.clone(), source: hops.clone() };
-            let idle = hops.is_empty() && forbidden && idle_cycle(product, node, at, path);
-            !idle && !self.wrong.contains(&(at.0, at.1, step))
-        });
-        self.effort.candidates += fitting.len();
-        if fitting.len() > 4 && path.to == at.1 {
-            let ratio = self.ratio(&taking, at, path);
-            fitting.sort_by_key(|hops| hops.len().abs_diff(ratio));
-            fitting.truncate(3);
-        }
-        // Places that nothing relates, a loop head beside none, hops: fewer is better.
-        let mut ranked: Vec<(Rank, Vec<PointId>)> = Vec::new();
-        for hops in fitting {
-            let step = Step { machine: path.clone(), source: hops.clone() };
-            let to = hops.last().copied().unwrap_or(at.0);
-            let known =
-                product.nodes.iter().find(|node| (node.source, node.machine) == (to, path.to)).cloned();
-            let mut node = known.unwrap_or_else(|| self.fresh_node(to, path.to));
-            for (state, _) in &taking {
-                let mut state = state.clone();
-                // Around the loop a few times, where it is one.
-                for _ in 0..6 {
-                    match self.replay.follow(setting, at, &step, &state) {
-                        Followed::Together(after) => {
-                            node.add(&after);
-                            state = after;
-                        }
-                        _ => break,
-                    }
-                    if (to, path.to) != at {
-                        break;
-                    }
-                }
-            }
-            if node.memory_agrees(setting) {
-                let odd =
-                    setting.machine_anchors.is_loop_head(path.to) != setting.source_anchors.is_loop_head(to);
-                ranked.push(((node.unrelated(), odd, hops.len()), hops));
-            }
-        }
-        ranked.sort();
-        Ok(ranked.into_iter().next().map(|(_, source)| Step { machine: path.clone(), source }))
-    }
-
-    /// Sequences of anchors that the source passes in all states, after which the memories agree.
-    fn fitting(&self, taking: &[(State, State)], from: PointId, path: &Path) -> Vec<Vec<PointId>> {
-        let setting = self.context.setting;
-        let ends = setting.machine_anchors.is_exit(path.to);
-        let mut agreed: Option<BTreeSet<Vec<PointId>>> = None;
-        for (_, after) in taking.iter().take(16) {
-            let mut state = after.clone();
-            let (mut at, mut hops) = (from, Vec::new());
-            let mut here = BTreeSet::new();
-            loop {
-                if setting.source_anchors.is_exit(at) == ends && self.same_memory(&state) {
-                    here.insert(hops.clone());
-                }
-                if hops.len() >= self.options.most_hops || setting.source_anchors.is_exit(at) {
-                    break;
-                }
-                match self.replay.source_hop(&setting.source_anchors, at, &mut state) {
-                    Ok(to) => {
-                        at = to;
-                        hops.push(to);
-                    }
-                    // Something undefined: this state says nothing about what would follow.
-                    Err(_) => break,
-                }
-            }
-            agreed = Some(match agreed {
-                None => here,
-                Some(before) => before.intersection(&here).cloned().collect(),
-            });
-        }
-        agreed.unwrap_or_default().into_iter().collect()
-    }
-
-    /// Whether the memories agree everywhere but in the frame.
-    pub(super) fn same_memory(&self, state: &State) -> bool {
-        self.common_memories()
-            .iter()
-            .all(|(left, right)| state.memories[*left].same_as(&state.memories[*right]))
-    }
-
-    fn common_memories(&self) -> &[(usize, usize)] {
-        &self.replay.memories
-    }
-
-    /// Iterations of the source's loop for each of the machine's.
-    fn ratio(&self, taking: &[(State, State)], at: (PointId, PointId), path: &Path) -> usize {
-        let setting = self.context.setting;
-        let count = |limit: usize, mut step: Box<dyn FnMut(&mut State) -> bool + '_>| {
-            let mut most = 0;
-            for (state, _) in taking.iter().take(4) {
-                let mut state = state.clone();
-                let mut turns = 0;
-                while turns < limit && step(&mut state) {
-                    turns += 1;
-                }
-                most = most.max(turns);
-            }
-            most
-        };
-        let machine = count(
-            100_000,
-            Box::new(|state| {
-                self.replay
-                    .machine_path(&setting.machine_anchors, at.1, state)
-                    .is_ok_and(|taken| taken.to == path.to)
-            }),
-        );
-        let source = count(
-            200_000,
-            Box::new(|state| {
-                self.replay.source_hop(&setting.source_anchors, at.0, state).is_ok_and(|to| to == at.0)
-            }),
-        );
-        (source + machine / 2).checked_div(machine).unwrap_or(1).max(1)
-    }
-
     /// Adds an edge and runs the states of its start along it, and on.
     fn add_edge(&mut self, product: &mut Product, from: usize, step: Step) {
         let at = &product.nodes[from];
@@ -510,14 +443,65 @@ impl<'a> Search<'a> {
             };
             self.propagate(product, from, state, steps);
         }
+        self.diversify(product, product.edges.len() - 1);
     }
 
-    /// Runs a state along the edges that there are. All states of the first steps are taken in, later ones now
+    /// Few runs get to the end of a long loop, and what few runs have in common (addresses, registers at entry)
+    /// hides what always holds. So runs that have only begun are put where the others leave the loop: they get
+    /// the source's values from there, and what the invariants say follows from these.
+    fn diversify(&mut self, product: &mut Product, number: usize) {
+        let edge = product.edges[number].clone();
+        let setting = self.context.setting;
+        let Context { arena, table, .. } = &mut self.context;
+        let mark = setting.problem.abi.entry(arena, "return");
+        let mark = table.bits(arena, mark);
+        let origins = |states: &[State]| states.iter().map(|state| state.bits[mark]).collect::<HashSet<_>>();
+        let (begun, arrived) = (&product.nodes[edge.from].states, &product.nodes[edge.to].states);
+        if edge.from == 0
+            || origins(arrived).len() >= FEW_ORIGINS
+            || origins(begun).len() <= origins(arrived).len()
+        {
+            return;
+        }
+        let there = self.taking(product, &edge, 3);
+        let node = &product.nodes[edge.from];
+        let (before, begun) = ((node.source, node.machine), node.states.clone());
+        let assumed = {
+            let Context { arena, normaliser, .. } = &mut self.context;
+            Assumed::new(arena, normaliser, setting, node)
+        };
+        let Some(assumed) = assumed else { return };
+        let mut seen = HashSet::new();
+        for (count, like) in begun.iter().filter(|like| seen.insert(like.bits[mark])).enumerate() {
+            let Some(end) = there.get(count % there.len().max(1)) else { return };
+            let Context { arena, table, .. } = &mut self.context;
+            let mut model = Assignment::default();
+            for variable in &setting.source_live[before.0.0 as usize] {
+                let Expr::Variable(symbol) = *arena.node(*variable) else { continue };
+                let width = match arena.sort(*variable) {
+                    Sort::Bits(width) if !arena.name(symbol).starts_with(ADDRESS_PREFIX) => width,
+                    _ => continue,
+                };
+                let value = end.bits[table.bits(arena, *variable)];
+                model.bits.insert(symbol, Bits::new(width, value));
+            }
+            let state = assumed.state(arena, table, like, &model);
+            if let Followed::Together(after) = self.replay.follow(setting, before, &edge.step, &state)
+                && self.same_memory(&after)
+            {
+                product.nodes[edge.to].add(&after);
+                product.nodes[edge.to].keep(&after);
+            }
+        }
+    }
+
+    /// Runs a state along the edges that there are. The first visits to a node are taken in, later ones now
     /// and then; the last one is kept, as it needs an edge that is not there.
     pub(super) fn propagate(&mut self, product: &mut Product, from: usize, state: &State, steps: usize) {
         let setting = self.context.setting;
         let (mut at, mut state) = (from, state.clone());
         let mut fresh = false;
+        let mut visits: Vec<usize> = Vec::new();
         for number in 0..steps {
             if number % 1024 == 1023 && self.check_limits().is_err() {
                 return;
@@ -548,7 +532,10 @@ impl<'a> Search<'a> {
                 }
             }
             (at, state, fresh) = (edge.to, after, true);
-            if number < 100 || number % 61 == 0 {
+            // By node: the head of an outer loop is seen seldom, and its last turn is a bound.
+            visits.resize(product.nodes.len(), 0);
+            visits[at] += 1;
+            if visits[at] <= ALL_VISITS || visits[at] % SOME_VISITS == 0 {
                 product.nodes[at].add(&state);
             }
         }
@@ -566,8 +553,15 @@ fn resident_mib() -> Option<u64> {
     Some(resident * 4096 / (1 << 20))
 }
 
-/// How promising a correlation is; less is better.
-type Rank = ((usize, usize), bool, usize);
+/// How far a run of the source gets.
+enum Hops {
+    /// To the exit.
+    End,
+    /// As far as was asked for.
+    Many,
+    /// To something undefined.
+    Undefined,
+}
 
 /// An edge that turned out wrong.
 #[derive(Debug)]
@@ -576,25 +570,4 @@ pub(super) struct Wrong {
     pub(super) edge: Option<Edge>,
     /// Why.
     pub(super) reason: String,
-}
-
-/// Whether an edge on which the source stays where it is would close a cycle of such edges.
-fn idle_cycle(product: &Product, from: usize, at: (PointId, PointId), path: &Path) -> bool {
-    if path.to == at.1 {
-        return true;
-    }
-    let target = product.nodes.iter().position(|node| (node.source, node.machine) == (at.0, path.to));
-    let Some(target) = target else { return false };
-    let mut open = vec![target];
-    let mut seen = BTreeSet::new();
-    while let Some(node) = open.pop() {
-        if node == from {
-            return true;
-        }
-        if seen.insert(node) {
-            let idle = product.edges.iter().filter(|edge| edge.from == node && edge.step.source.is_empty());
-            open.extend(idle.map(|edge| edge.to));
-        }
-    }
-    false
 }

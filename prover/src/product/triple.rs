@@ -13,7 +13,7 @@ use crate::bits::Bits;
 use crate::expr::decompose::memory_equality;
 use crate::expr::normal::Normaliser;
 use crate::expr::substitute::Substitution;
-use crate::expr::{Arena, Assignment, ExprId, Node as Expr, Sort, evaluate};
+use crate::expr::{Arena, Assignment, CompareOp, ExprId, Node as Expr, Sort, evaluate};
 use crate::graph::PointId;
 use crate::region::Region;
 use crate::run::code::{Code, is_unknown};
@@ -89,6 +89,14 @@ pub struct Triple {
     pub cases: bool,
 }
 
+/// What rewriting may use on an edge once `goal` is shown there, which implies that the two are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Lemma {
+    term: ExprId,
+    value: ExprId,
+    goal: ExprId,
+}
+
 impl Context<'_> {
     /// Runs both sides of an edge from a node.
     pub fn triple(&mut self, node: &Node, step: &Step) -> Option<Triple> {
@@ -98,7 +106,7 @@ impl Context<'_> {
         let name = self.walks.to_string();
         let mut walker = Walker::new(&setting.problem.machine, &setting.machine_anchors, &format!("m{name}"));
         let start = walker.start(arena);
-        let machine = walker.path(arena, start, &step.machine);
+        let machine = walker.path(arena, start, node.machine, &step.machine);
         let mut walker = Walker::new(&setting.problem.source, &setting.source_anchors, &format!("s{name}"));
         let mut source = walker.start(arena);
         let mut from = node.source;
@@ -281,7 +289,8 @@ impl Context<'_> {
     }
 
     /// Lets rewriting use what the solver shows about the terms of some expressions: extensions of sums that do
-    /// not overflow, and conditions that are the same in all the states. Says whether it found any.
+    /// not overflow, conditions that are the same in all the states, and loads from beside what was stored. Says
+    /// whether it found any.
     pub fn add_lemmas(
         &mut self,
         name: &str,
@@ -294,10 +303,10 @@ impl Context<'_> {
             .iter()
             .map(|root| triple.assumed.rewrite(self.arena, &mut self.normaliser, *root))
             .collect();
-        let mut candidates = Vec::new();
+        let (mut candidates, mut loads) = (Vec::new(), Vec::new());
         for id in self.arena.reachable(&roots) {
             if let Some(spread) = spread_extension(self.arena, id) {
-                candidates.push((id, spread));
+                candidates.push(self.equality(id, spread));
             } else if let Expr::Choice { condition, .. } = *self.arena.node(id) {
                 candidates.extend(self.constant_value(condition, states));
             } else if matches!(self.arena.node(id), Expr::Variable(_))
@@ -306,33 +315,45 @@ impl Context<'_> {
             {
                 // A counter at the end of its loop.
                 candidates.extend(self.constant_value(id, states));
+            } else if let Expr::Load { memory, address, bytes } = *self.arena.node(id) {
+                loads.extend(self.load_past_stores(id, (memory, address, bytes), states));
             }
         }
-        candidates.sort_unstable();
-        candidates.dedup();
-        let mut shown = Vec::new();
         let given: Vec<ExprId> = given.iter().chain(&triple.defined).copied().collect();
         let hypotheses = self.rewritten(&mut triple.assumed, &given);
-        // All at once; a model tells which ones are wrong.
+        // Apart, because the latter are harder: a question without an answer settles none of its lemmas.
+        let mut shown = self.shown_lemmas(&format!("{name} lemmas"), &hypotheses, candidates)?;
+        shown.extend(self.shown_lemmas(&format!("{name} loads"), &hypotheses, loads)?);
+        let found = !shown.is_empty();
+        triple.lemmas |= found;
+        for Lemma { term, value, .. } in shown {
+            let value = triple.assumed.rewrite(self.arena, &mut self.normaliser, value);
+            triple.assumed.replace(self.arena, term, value);
+        }
+        Ok(found)
+    }
+
+    /// Those lemmas that follow: all are asked for at once, and a model tells which ones are wrong.
+    fn shown_lemmas(
+        &mut self,
+        name: &str,
+        hypotheses: &[ExprId],
+        mut candidates: Vec<Lemma>,
+    ) -> Result<Vec<Lemma>, SmtError> {
+        candidates.sort_unstable();
+        candidates.dedup();
         for round in 0..24 {
             if candidates.is_empty() {
                 break;
             }
-            let goals: Vec<ExprId> =
-                candidates.iter().map(|(left, right)| equal(self.arena, *left, *right)).collect();
+            let goals: Vec<ExprId> = candidates.iter().map(|lemma| lemma.goal).collect();
             let all = and(self.arena, &goals);
-            let asserted = self.about(hypotheses.clone(), all);
-            match self.solver.ask(self.arena, &format!("{name} lemmas {round}"), &asserted)? {
-                Answer::Unsat => {
-                    shown = candidates;
-                    break;
-                }
+            let asserted = self.about(hypotheses.to_vec(), all);
+            match self.solver.ask(self.arena, &format!("{name} {round}"), &asserted)? {
+                Answer::Unsat => return Ok(candidates),
                 Answer::Sat(model) => {
                     let before = candidates.len();
-                    let mut goals = goals.into_iter();
-                    candidates.retain(|_| {
-                        goals.next().is_some_and(|goal| evaluate(self.arena, goal, &model).bits().is_set())
-                    });
+                    candidates.retain(|lemma| evaluate(self.arena, lemma.goal, &model).bits().is_set());
                     if candidates.len() == before {
                         break;
                     }
@@ -340,17 +361,63 @@ impl Context<'_> {
                 Answer::Unknown(_) => break,
             }
         }
-        let found = !shown.is_empty();
-        triple.lemmas |= found;
-        for (term, value) in shown {
-            let value = triple.assumed.rewrite(self.arena, &mut self.normaliser, value);
-            triple.assumed.replace(self.arena, term, value);
+        Ok(Vec::new())
+    }
+
+    fn equality(&mut self, term: ExprId, value: ExprId) -> Lemma {
+        Lemma { term, value, goal: equal(self.arena, term, value) }
+    }
+
+    /// A load from a memory with stores, all of them elsewhere in the states: it is the load from what was there
+    /// before them, if the bytes do not overlap. That is a question about addresses, not about memories.
+    fn load_past_stores(
+        &mut self,
+        term: ExprId,
+        (memory, address, bytes): (ExprId, ExprId, u32),
+        states: &[&State],
+    ) -> Option<Lemma> {
+        let (mut before, mut goals) = (memory, Vec::new());
+        while let Expr::Store { memory, address: stored, value } = *self.arena.node(before) {
+            let apart = self.apart((address, bytes), (stored, self.arena.width_bits(value) / 8));
+            if !self.holds_in_all(apart, states) {
+                break;
+            }
+            goals.push(apart);
+            before = memory;
         }
-        Ok(found)
+        if goals.is_empty() {
+            return None;
+        }
+        let value = self.arena.load(before, address, bytes);
+        Some(Lemma { term, value, goal: and(self.arena, &goals) })
+    }
+
+    /// The bit that is set if two pieces of memory do not overlap; addresses wrap around. They overlap if one
+    /// begins in the other.
+    fn apart(&mut self, (left, left_bytes): (ExprId, u32), (right, right_bytes): (ExprId, u32)) -> ExprId {
+        let width_bits = self.arena.width_bits(left);
+        let mut begins_beyond = |from: ExprId, to: ExprId, bytes: u32| {
+            let distance = self.arena.sub(to, from);
+            let bytes = self.arena.constant(Bits::new(width_bits, u128::from(bytes)));
+            let inside = self.arena.compare(CompareOp::Ult, distance, bytes);
+            self.arena.not(inside)
+        };
+        let both = [begins_beyond(left, right, left_bytes), begins_beyond(right, left, right_bytes)];
+        and(self.arena, &both)
+    }
+
+    fn holds_in_all(&mut self, bit: ExprId, states: &[&State]) -> bool {
+        if states.is_empty()
+            || self.arena.reachable(&[bit]).into_iter().any(|part| is_unknown(self.arena, part))
+        {
+            return false;
+        }
+        let code = Code::new(self.arena, &mut self.table, &[bit]);
+        states.iter().all(|state| code.bits(state)[0].is_set())
     }
 
     /// An expression that has one value in all states, and that value.
-    fn constant_value(&mut self, condition: ExprId, states: &[&State]) -> Option<(ExprId, ExprId)> {
+    fn constant_value(&mut self, condition: ExprId, states: &[&State]) -> Option<Lemma> {
         if states.is_empty() || self.arena.as_constant(condition).is_some() {
             return None;
         }
@@ -360,7 +427,8 @@ impl Context<'_> {
         let code = Code::new(self.arena, &mut self.table, &[condition]);
         let first = code.bits(states[0])[0];
         let same = states.iter().all(|state| code.bits(state)[0] == first);
-        same.then(|| (condition, self.arena.constant(first)))
+        let value = self.arena.constant(first);
+        same.then(|| self.equality(condition, value))
     }
 
     /// An invariant of the edge's end, in terms of the start, as bits of which all must be set.

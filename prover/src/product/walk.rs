@@ -66,9 +66,17 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Goes on along one path.
-    pub fn path(&mut self, arena: &mut Arena, mut walk: Walk, path: &Path) -> Walk {
-        for number in &path.edges {
+    /// Goes on along one path, or along all with the same end.
+    pub fn path(&mut self, arena: &mut Arena, walk: Walk, from: PointId, path: &Path) -> Walk {
+        match path.edges.is_empty() {
+            true => self.hop(arena, walk, from, path.to),
+            false => self.along(arena, walk, &path.edges),
+        }
+    }
+
+    /// Goes on along these edges; stays where it is if there are none.
+    pub fn along(&mut self, arena: &mut Arena, mut walk: Walk, edges: &[usize]) -> Walk {
+        for number in edges {
             let graph = self.graph;
             let (condition, values) = self.edge(arena, &mut walk, &graph.edges[*number]);
             (walk.condition, walk.values) = (condition, values);
@@ -195,13 +203,38 @@ pub fn implies(arena: &mut Arena, left: ExprId, right: ExprId) -> ExprId {
 }
 
 /// One state for several ways to the same point. Their conditions exclude each other; where none holds, the
-/// state is that of the last, which nobody asks for.
-fn merged(arena: &mut Arena, ways: Vec<(ExprId, Values)>) -> (ExprId, Values) {
-    let conditions: Vec<ExprId> = ways.iter().map(|(condition, _)| *condition).collect();
-    let condition = or(arena, &conditions);
-    let mut rest = ways.into_iter().rev();
-    let (_, mut values) = rest.next().expect("a point that is reached has a way to it");
-    for (condition, other) in rest {
+/// state is that of the last, which nobody asks for. What all conditions have in common does not decide between
+/// them: `c and p` and `c and not p` are told apart by `p`, and one of them holds where `c` does.
+fn merged(arena: &mut Arena, mut ways: Vec<(ExprId, Values)>) -> (ExprId, Values) {
+    if ways.len() == 1 {
+        return ways.remove(0);
+    }
+    let conjuncts: Vec<Vec<ExprId>> =
+        ways.iter().map(|(condition, _)| conjuncts(arena, *condition)).collect();
+    let common: Vec<ExprId> = conjuncts[0]
+        .iter()
+        .copied()
+        .filter(|bit| conjuncts[1..].iter().all(|others| others.contains(bit)))
+        .collect();
+    let deciding: Vec<ExprId> = conjuncts
+        .iter()
+        .map(|bits| {
+            let own: Vec<ExprId> = bits.iter().copied().filter(|bit| !common.contains(bit)).collect();
+            and(arena, &own)
+        })
+        .collect();
+    let mut condition = common;
+    let complete = match deciding.as_slice() {
+        [left, right] => arena.not(*left) == *right || arena.not(*right) == *left,
+        _ => false,
+    };
+    if !complete {
+        condition.push(or(arena, &deciding));
+    }
+    let condition = and(arena, &condition);
+    let mut rest = deciding.into_iter().zip(ways).rev();
+    let (_, (_, mut values)) = rest.next().expect("a point that is reached has a way to it");
+    for (condition, (_, other)) in rest {
         let variables: Vec<ExprId> = values.keys().chain(other.keys()).copied().collect();
         for variable in variables {
             let of = |values: &Values| values.get(&variable).copied().unwrap_or(variable);
@@ -216,6 +249,20 @@ fn merged(arena: &mut Arena, ways: Vec<(ExprId, Values)>) -> (ExprId, Values) {
         }
     }
     (condition, values)
+}
+
+/// Bits of which all must be set for a bit to be; the bit 1 is left out.
+fn conjuncts(arena: &Arena, bit: ExprId) -> Vec<ExprId> {
+    let (mut open, mut found) = (vec![bit], Vec::new());
+    while let Some(bit) = open.pop() {
+        match arena.node(bit) {
+            Node::Commutative(CommutativeOp::And, parts) => open.extend(parts.iter().rev()),
+            _ if arena.as_constant(bit).is_some_and(|bits| bits.is_set()) => {}
+            _ if found.contains(&bit) => {}
+            _ => found.push(bit),
+        }
+    }
+    found
 }
 
 /// `then` if the condition holds, `otherwise` if not, as stores on what they have in common.

@@ -17,12 +17,17 @@ pub struct Memory {
 impl Memory {
     /// All made up from a key.
     pub fn made_up(key: u64) -> Memory {
-        Memory { key: key & !1, pages: HashMap::new() }
+        Memory { key: key & !3, pages: HashMap::new() }
     }
 
     /// The same, of small numbers: words are often equal, or zero, or one more than another.
     pub fn made_up_small(key: u64) -> Memory {
-        Memory { key: key | 1, pages: HashMap::new() }
+        Memory { key: key & !3 | 1, pages: HashMap::new() }
+    }
+
+    /// The same, of numbers that would do as indices.
+    pub fn made_up_indices(key: u64) -> Memory {
+        Memory { key: key & !3 | 2, pages: HashMap::new() }
     }
 
     /// Some bytes, little-endian; addresses wrap around.
@@ -86,14 +91,16 @@ fn made_up_byte(key: u64, address: u64) -> u8 {
     made_up_word(key, address & !3).to_le_bytes()[(address & 3) as usize]
 }
 
-/// Mostly random, now and then small: programs compare with small numbers. The last bit of the key says that
-/// all are small.
+/// Mostly random, now and then small: programs compare with small numbers. The last two bits of the key say
+/// that all are small, or indices.
 fn made_up_word(key: u64, address: u64) -> u32 {
     let bits = mixed(key ^ address.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    if key & 1 == 1 {
-        return ((bits as u32) % 5).wrapping_sub(2);
+    match key & 3 {
+        1 => ((bits as u32) % 5).wrapping_sub(2),
+        2 => bits as u32 % 1000,
+        _ if bits >> 60 == 0 => (bits as u32) % 6,
+        _ => bits as u32,
     }
-    if bits >> 60 == 0 { (bits as u32) % 6 } else { bits as u32 }
 }
 
 /// A 64-bit number in which every bit depends on every bit (the finaliser of splitmix64).
@@ -128,6 +135,7 @@ mod tests {
         assert!(memory.same_as(&other));
         assert!(!memory.same_as(&Memory::made_up(8)));
         assert!(!memory.same_as(&Memory::made_up_small(7)));
+        assert!(!memory.same_as(&Memory::made_up_indices(7)));
     }
 
     #[test]

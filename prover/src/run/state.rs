@@ -43,7 +43,11 @@ impl Table {
         });
         let memories = (0..self.memories.len() as u64).map(|place| {
             let key = mixed(seed ^ 3) ^ mixed(place);
-            if seed % 8 == 5 { Memory::made_up_small(key) } else { Memory::made_up(key) }
+            match seed % 8 {
+                5 => Memory::made_up_small(key),
+                6 => Memory::made_up_indices(key),
+                _ => Memory::made_up(key),
+            }
         });
         State { bits: bits.collect(), memories: memories.collect(), surprises: mixed(seed ^ 4) }
     }

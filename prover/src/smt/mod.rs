@@ -19,10 +19,14 @@ use std::time::{Duration, Instant};
 
 pub use program::{Kind, Program};
 
+/// How much more time on the clock than processor time is waited for.
+pub const WALL_FACTOR: u32 = 10;
+
 /// What a query may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Time on the clock.
+    /// Processor time, so that an answer does not depend on how busy the machine is. On the clock a question
+    /// may take [`WALL_FACTOR`] times as long.
     pub time: Duration,
     /// Memory of the solver.
     pub memory_mib: u64,
@@ -97,8 +101,8 @@ pub struct Statistics {
     pub unknown: u64,
     /// Answers that were known already; not counted above.
     pub cached: u64,
-    /// Time spent waiting for the solver.
-    pub waited: Duration,
+    /// Processor time of the solver.
+    pub spent: Duration,
 }
 
 /// A solver and all that it has answered.
@@ -111,8 +115,18 @@ pub struct Solver {
     pub statistics: Statistics,
     /// Changes the models, not the answers.
     seed: u64,
-    /// When the function that is asked about has no time left.
-    deadline: Option<Instant>,
+    /// What the function that is asked about may cost.
+    budget: Option<Budget>,
+}
+
+/// Processor time of one function: that of this thread and of the solver.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    limit: Duration,
+    /// Of this thread, of the solver, and on the clock, at the beginning.
+    thread: Duration,
+    solver: Duration,
+    begun: Instant,
 }
 
 impl Solver {
@@ -124,7 +138,7 @@ impl Solver {
             answers: HashMap::new(),
             statistics: Statistics::default(),
             seed: 1,
-            deadline: None,
+            budget: None,
         }
     }
 
@@ -133,9 +147,20 @@ impl Solver {
         &self.program
     }
 
-    /// From this time on nothing is asked, and nothing is waited for.
-    pub fn set_deadline(&mut self, deadline: Instant) {
-        self.deadline = Some(deadline);
+    /// From now on this thread and the solver together may use that much processor time, and [`WALL_FACTOR`]
+    /// times as much on the clock; after that nothing is asked.
+    pub fn set_budget(&mut self, limit: Duration) {
+        let (thread, solver) = (thread_time(), self.statistics.spent);
+        self.budget = Some(Budget { limit, thread, solver, begun: Instant::now() });
+    }
+
+    /// What is left of the budget; `None` without one.
+    pub fn left(&self) -> Option<Duration> {
+        let budget = self.budget?;
+        let solver = self.statistics.spent.saturating_sub(budget.solver);
+        let used = thread_time().saturating_sub(budget.thread) + solver;
+        let late = budget.begun.elapsed() > budget.limit * WALL_FACTOR;
+        Some(if late { Duration::ZERO } else { budget.limit.saturating_sub(used) })
     }
 
     /// Limits of the queries from now on.
@@ -198,19 +223,17 @@ impl Solver {
 
     /// What a query may cost now; nothing if there is no time left.
     fn limits_now(&self) -> Option<Limits> {
-        let Some(deadline) = self.deadline else { return Some(self.limits) };
-        let left = deadline.saturating_duration_since(Instant::now());
+        let Some(left) = self.left() else { return Some(self.limits) };
         // Less than a process takes to start.
         let enough = left > Duration::from_millis(20);
         enough.then(|| Limits { time: self.limits.time.min(left), ..self.limits })
     }
 
     fn run(&mut self, script: &str, limits: Limits) -> Result<Outcome, SmtError> {
-        let begun = Instant::now();
         let task = self.program.task(limits, self.seed).stdin(Stdin::Bytes(script.as_bytes().to_vec()));
-        let outcome = task.run();
-        self.statistics.waited += begun.elapsed();
-        outcome.map_err(|reason| SmtError::Program { name: self.program.name(), reason })
+        let outcome = task.run().map_err(|reason| SmtError::Program { name: self.program.name(), reason })?;
+        self.statistics.spent += outcome.usage.cpu();
+        Ok(outcome)
     }
 }
 
@@ -219,9 +242,18 @@ fn ended(outcome: &Outcome) -> bool {
     matches!(outcome.exit, Exit::Code(_))
 }
 
-/// A task whose time is limited twice: the solver is told, and killed a little later.
+/// A task whose time is limited: on the clock the solver is told, too, and killed a little later.
 fn limited(task: Task, limits: Limits) -> Task {
-    task.timeout(limits.time + Duration::from_millis(500))
+    task.cpu_timeout(limits.time).timeout(limits.time * WALL_FACTOR + Duration::from_millis(500))
+}
+
+/// Processor time of this thread.
+pub fn thread_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writes.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    assert_eq!(status, 0, "every thread has a clock");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Solver programs: how each is told its limits, and what its output means.
 
-use super::{Limits, Reason, SmtError, ended, limited};
+use super::{Limits, Reason, SmtError, WALL_FACTOR, ended, limited};
 use metaloc_toolchain::process::{Exit, Outcome, Task};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Program {
 
     /// A run that reads a script from its standard input.
     pub(super) fn task(&self, limits: Limits, seed: u64) -> Task {
-        let milliseconds = limits.time.as_millis();
+        let milliseconds = (limits.time * WALL_FACTOR).as_millis();
         let task = Task::new(&self.path);
         let task = match self.kind {
             Kind::Z3 => task.args([
@@ -110,7 +110,9 @@ pub(super) fn verdict(outcome: &Outcome, time: Duration) -> Verdict {
         "sat" => Verdict::Sat(rest.to_owned()),
         _ if matches!(outcome.exit, Exit::Timeout(_)) => Verdict::Unknown(Reason::Timeout(time)),
         "timeout" => Verdict::Unknown(Reason::Timeout(time)),
-        "unknown" if outcome.usage.wall >= time => Verdict::Unknown(Reason::Timeout(time)),
+        "unknown" if outcome.usage.cpu() >= time || outcome.usage.wall >= time * WALL_FACTOR => {
+            Verdict::Unknown(Reason::Timeout(time))
+        }
         _ if outcome.stderr_text().contains("interrupted by timeout") => {
             Verdict::Unknown(Reason::Timeout(time))
         }

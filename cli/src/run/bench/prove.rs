@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use metaloc_corpus::kernels::{self, Compiler, Configuration, Flags, Kernel, Target};
-use metaloc_proof::Proof;
+use metaloc_proof::{Paths, Proof};
+use metaloc_prover::smt::WALL_FACTOR;
 use metaloc_toolchain::process::{Outcome, Task};
 use metaloc_toolchain::{Llvm, plugin};
 use serde::Serialize;
@@ -109,7 +110,7 @@ fn row(llvm: &str, configuration: &Configuration, kernel: &Kernel, limit: u64) -
         .args(["--time", &limit.to_string()])
         .arg("-o")
         .arg(&proof)
-        .timeout(Duration::from_secs(limit) + GRACE);
+        .timeout(Duration::from_secs(limit) * WALL_FACTOR + GRACE);
     for flag in configuration.meaning.iter().chain(&kernel.defines) {
         task = task.arg(format!("--flag={flag}"));
     }
