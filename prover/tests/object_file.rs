@@ -32,6 +32,9 @@ fn a_truncated_object_is_an_error_at_every_length() {
     }
     assert!(said(&[]).contains("f.o: not a readable object"), "{}", said(&[]));
     assert!(said(&whole[..40]).contains("f.o: not a readable object"), "{}", said(&whole[..40]));
+    assert!(said(b"int main() {}").contains("f.o: not a readable object"));
+    let missing = ObjectFile::parse("f.o", &whole).unwrap().function("s111").unwrap_err().to_string();
+    assert_eq!(missing, "f.o: no function `s111`; there are: s000");
 }
 
 #[test]
