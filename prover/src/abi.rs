@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(I386.result(&mut arena, 64), Some(arena.concat(&[high, low])));
         assert_eq!(I386.result(&mut arena, 32), Some(low));
         assert_eq!(X86_64.result(&mut arena, 128), None);
-        let bit = X86_64.result(&mut arena, 1).unwrap();
-        assert_eq!(arena.width_bits(bit), 1);
+        let narrow = X86_64.result(&mut arena, 1).unwrap();
+        assert_eq!(arena.width_bits(narrow), 1);
     }
 }

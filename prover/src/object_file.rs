@@ -5,8 +5,8 @@
 //! are there already, and the symbol table says what lies where ([`Image`]).
 
 use object::{
-    Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionIndex, SectionKind,
-    SymbolKind, elf,
+    Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, SectionIndex,
+    SectionKind, SymbolFlags, SymbolKind, elf,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -53,6 +53,8 @@ pub struct Image {
     pub fixed: bool,
     /// Variables by address, and read-only sections for what has no name.
     places: Vec<PlacedSymbol>,
+    /// Words that the dynamic linker fills in: the symbol whose address is there, by virtual address.
+    slots: BTreeMap<u64, String>,
 }
 
 /// A symbol in a linked object.
@@ -73,6 +75,19 @@ impl Image {
         let inside = |known: &&PlacedSymbol| address.wrapping_sub(known.address) < known.size_bytes;
         let past = |known: &&PlacedSymbol| address.wrapping_sub(known.address) == known.size_bytes;
         self.places.iter().find(inside).or_else(|| self.places.iter().find(past))
+    }
+
+    /// The symbol that an address to which a register is added belongs to. Compilers let pointers walk from a few
+    /// bytes before an object; few objects are entered at their very end.
+    pub fn before(&self, address: u64) -> Option<&PlacedSymbol> {
+        const NEAR: u64 = 256;
+        let next = self.places.iter().filter(|known| known.address.wrapping_sub(address) <= NEAR);
+        next.min_by_key(|known| known.address).or_else(|| self.at(address))
+    }
+
+    /// The symbol whose address the dynamic linker puts there.
+    pub fn slot(&self, address: u64) -> Option<&str> {
+        self.slots.get(&address).map(String::as_str)
     }
 
     /// The address of a symbol.
@@ -352,7 +367,18 @@ fn all_symbols<'a, 'b>(
 fn image(object: &object::File) -> Image {
     let mut places = Vec::new();
     let mut names: HashMap<&str, usize> = HashMap::new();
-    let data = |symbol: &object::Symbol| symbol.kind() == SymbolKind::Data && symbol.is_definition();
+    // Another object may bring its own definition of a library's symbol; not of one of a program.
+    let program =
+        object.kind() == object::ObjectKind::Executable || object.section_by_name(".interp").is_some();
+    let own = |symbol: &object::Symbol| {
+        let hidden = match symbol.flags() {
+            SymbolFlags::Elf { st_other, .. } => st_other.0 & 3 != 0,
+            _ => false,
+        };
+        program || symbol.is_local() || hidden
+    };
+    let data =
+        |symbol: &object::Symbol| symbol.kind() == SymbolKind::Data && symbol.is_definition() && own(symbol);
     for symbol in all_symbols(object).filter(data) {
         if let Ok(name) = symbol.name() {
             *names.entry(name).or_default() += 1;
@@ -368,7 +394,18 @@ fn image(object: &object::File) -> Image {
             places.push(PlacedSymbol { symbol: name.to_owned(), address, size_bytes });
         }
     }
-    Image { fixed: object.kind() == object::ObjectKind::Executable, places }
+    let mut slots = BTreeMap::new();
+    for (address, relocation) in object.dynamic_relocations().into_iter().flatten() {
+        if let (RelocationFlags::Elf { r_type: elf::R_X86_64_GLOB_DAT }, RelocationTarget::Symbol(index)) =
+            (relocation.flags(), relocation.target())
+            && let Some(table) = object.dynamic_symbol_table()
+            && let Ok(symbol) = table.symbol_by_index(index)
+            && let Ok(name) = symbol.name()
+        {
+            slots.insert(address, name.to_owned());
+        }
+    }
+    Image { fixed: object.kind() == object::ObjectKind::Executable, places, slots }
 }
 
 fn is_read_only(section: &object::Section) -> bool {

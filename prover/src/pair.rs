@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::ir::{Function, Module};
 use crate::lift::{LiftError, lift_by};
 use crate::object_file::FunctionCode;
-use crate::region::Partition;
+use crate::region::{Partition, Region};
 use crate::source::{LowerError, SourceFunction, lower_by};
 
 /// What is to be proved equal.
@@ -17,6 +17,8 @@ pub struct Pair {
     pub machine: Graph,
     /// The cut of memory.
     pub partition: Partition,
+    /// A global that the machine uses and the source does not name: what it holds is not known.
+    pub foreign: Option<String>,
 }
 
 /// Why a function is not a pair of graphs.
@@ -38,13 +40,31 @@ pub fn pair(
     source: &Function,
     machine: &FunctionCode,
 ) -> Result<Pair, PairError> {
-    let by = |arena: &mut Arena, partition| -> Result<Pair, PairError> {
-        let source = lower_by(arena, module, source, partition)?;
-        Ok(Pair { source, machine: lift_by(arena, machine, partition)?, partition })
-    };
-    let finest = by(arena, Partition::ByGlobal)?;
+    let finest = pair_by(arena, module, source, machine, Partition::ByGlobal)?;
     if finest.source.graph.needs_merging() || finest.machine.needs_merging() {
-        return by(arena, Partition::Merged);
+        let foreign = finest.foreign;
+        return Ok(Pair { foreign, ..pair_by(arena, module, source, machine, Partition::Merged)? });
     }
     Ok(finest)
+}
+
+/// The same with a given cut of memory.
+pub fn pair_by(
+    arena: &mut Arena,
+    module: &Module,
+    source: &Function,
+    machine: &FunctionCode,
+    partition: Partition,
+) -> Result<Pair, PairError> {
+    let source = lower_by(arena, module, source, partition)?;
+    let machine = lift_by(arena, machine, partition)?;
+    let named = |symbol: &String| source.globals.iter().any(|global| global.symbol == *symbol);
+    let accesses = machine.edges.iter().flat_map(|edge| &edge.accesses);
+    let foreign = accesses
+        .filter_map(|access| match &access.region {
+            Region::Global(symbol) if !named(symbol) => Some(symbol.clone()),
+            _ => None,
+        })
+        .next();
+    Ok(Pair { source, machine, partition, foreign })
 }

@@ -5,11 +5,12 @@ use crate::expr::{Arena, Sort};
 use crate::graph::Graph;
 use crate::ir::{IrError, Module};
 use crate::object_file::{FunctionCode, RelocationKind};
-use crate::pair::{PairError, pair};
+use crate::pair::{Pair, PairError, pair, pair_by};
 use crate::product::document::{Described, function};
 use crate::product::problem::{Placement, Problem, ProblemError, Setting};
 use crate::product::refute::{Refuted, refute};
 use crate::product::search::{Effort, Failure, Options, Search};
+use crate::region::Partition;
 use crate::smt::{Limits, Program, Solver, Statistics, thread_time};
 use crate::source::{RETURN_VALUE, SourceFunction};
 use metaloc_proof as proof;
@@ -98,7 +99,12 @@ pub fn prove(
     let begun = thread_time();
     let mut solver = Solver::new(program.clone(), options.query);
     let mut cost = Cost::default();
-    let verdict = attempt(module, code, &mut solver, options, &mut cost)?;
+    let mut verdict = attempt(module, code, None, &mut solver, options, &mut cost)?;
+    // In a linked object the symbol that a number belongs to is a guess. A run shows something only if it does
+    // not rest on guesses: with one region for all but the frame there are none.
+    if code.image.is_some() && matches!(verdict, Verdict::Refuted(_)) {
+        verdict = attempt(module, code, Some(Partition::Merged), &mut solver, options, &mut cost)?;
+    }
     (cost.time, cost.statistics) = (thread_time() - begun + solver.statistics.spent, solver.statistics);
     Ok((verdict, cost))
 }
@@ -106,6 +112,7 @@ pub fn prove(
 fn attempt(
     module: &Module,
     code: &FunctionCode,
+    partition: Option<Partition>,
     solver: &mut Solver,
     options: ProveOptions,
     cost: &mut Cost,
@@ -118,7 +125,15 @@ fn attempt(
     }
     let ir = module.function(&code.name)?;
     let mut arena = Arena::new();
-    let pair = match pair(&mut arena, module, ir, code) {
+    let found = match partition {
+        None => pair(&mut arena, module, ir, code),
+        Some(partition) => pair_by(&mut arena, module, ir, code, partition),
+    };
+    let pair = match found {
+        Ok(Pair { foreign: Some(symbol), .. }) => {
+            let what = format!("unsupported: the code uses `{symbol}`, which the source does not name");
+            return Ok(Verdict::Unsupported(what));
+        }
         Ok(pair) => pair,
         Err(PairError::Source(error)) => return Ok(Verdict::Unsupported(error.to_string())),
         Err(PairError::Machine(error)) => return Ok(Verdict::Unsupported(error.to_string())),

@@ -8,7 +8,7 @@ use metaloc_prover::expr::normal::Normaliser;
 use metaloc_prover::expr::{Arena, Assignment, Outcome, Sort, evaluate};
 use metaloc_prover::graph::{Edge, Graph, Point, PointId};
 use metaloc_prover::lift::{LiftError, lift};
-use metaloc_prover::object_file::{FunctionCode, ObjectError, ObjectFile};
+use metaloc_prover::object_file::{FunctionCode, ObjectFile};
 use metaloc_prover::region::Region;
 use metaloc_prover::x86::state::Flag;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -187,45 +187,4 @@ fn pointers_of_unknown_origin_merge_all_but_the_frame() {
     let graph = lift(&mut arena, &code(&[0x8b, 0x07, 0x50, 0x59, 0xc3])).unwrap();
     let regions: Vec<_> = graph.edges[0].accesses.iter().map(|access| access.region.clone()).collect();
     assert_eq!(regions, [Region::Rest, Region::Stack, Region::Stack, Region::Stack]);
-}
-
-#[test]
-fn bad_objects_are_one_clear_error_each() {
-    let good = read(&format!("objects/{}", OBJECTS[0]));
-    let error = |bytes: &[u8]| ObjectFile::parse("f.o", bytes).unwrap_err();
-    assert!(matches!(error(b""), ObjectError::Malformed { .. }));
-    assert!(matches!(error(b"int main() {}"), ObjectError::Malformed { .. }));
-    assert!(matches!(error(&good[..good.len() / 2]), ObjectError::Malformed { .. }));
-    let changed = |offset: usize, byte: u8| {
-        let mut bytes = good.clone();
-        bytes[offset] = byte;
-        error(&bytes)
-    };
-    // e_machine and e_type
-    assert!(matches!(changed(18, 183), ObjectError::Architecture { .. }));
-    assert!(matches!(changed(16, 2), ObjectError::Kind { .. }));
-    let object = ObjectFile::parse("f.o", &good).unwrap();
-    let missing = object.function("s111").unwrap_err().to_string();
-    assert_eq!(missing, "f.o: no function `s111`; there are: s000");
-}
-
-#[test]
-fn mutated_objects_do_not_panic() {
-    for object in OBJECTS {
-        let good = read(&format!("objects/{object}"));
-        let mut seed = 1u64;
-        for _ in 0..1000 {
-            let mut bytes = good.clone();
-            for _ in 0..3 {
-                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let at = (seed >> 33) as usize % bytes.len();
-                bytes[at] = (seed >> 20) as u8;
-            }
-            if let Ok(object) = ObjectFile::parse("f.o", &bytes) {
-                for function in object.functions() {
-                    let _ = lift(&mut Arena::new(), function);
-                }
-            }
-        }
-    }
 }

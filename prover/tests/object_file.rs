@@ -32,6 +32,9 @@ fn a_truncated_object_is_an_error_at_every_length() {
     }
     assert!(said(&[]).contains("f.o: not a readable object"), "{}", said(&[]));
     assert!(said(&whole[..40]).contains("f.o: not a readable object"), "{}", said(&whole[..40]));
+    assert!(said(b"int main() {}").contains("f.o: not a readable object"));
+    let missing = ObjectFile::parse("f.o", &whole).unwrap().function("s111").unwrap_err().to_string();
+    assert_eq!(missing, "f.o: no function `s111`; there are: s000");
 }
 
 #[test]
@@ -98,8 +101,12 @@ fn functions_of_linked_objects_are_found_by_symbol() {
         assert!(function.bytes.len() > 4 && function.low_pc >= 0x1000, "{flags:?}");
         assert_eq!(file.kind(), metaloc_proof::ObjectKind::Linked);
         let image = function.image.as_ref().unwrap();
-        let (start, fixed) = (image.address("X").unwrap(), flags.contains(&"-no-pie"));
-        assert_eq!((image.at(start + 396).unwrap().symbol.as_str(), image.fixed), ("X", fixed), "{flags:?}");
+        assert_eq!(image.fixed, flags.contains(&"-no-pie"), "{flags:?}");
+        match image.address("X") {
+            // Another object may have an `X` of its own, which then is the one.
+            None => assert!(flags.contains(&"-shared"), "{flags:?}"),
+            Some(start) => assert_eq!(image.at(start + 396).unwrap().symbol, "X", "{flags:?}"),
+        }
         lift(&mut Arena::new(), function).unwrap();
     }
 }

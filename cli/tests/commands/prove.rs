@@ -23,7 +23,11 @@ fn s000_is_proved_and_the_proof_is_confirmed_by_a_solver() {
     let object = regress("objects/s000-gcc12-nopic.o");
     let source = regress("objects/s000.ll");
     let prove = metaloc().arg("prove").arg(&object).arg("--source").arg(&source);
+    let picture = folder.path().join("s000.svg");
+    let prove = prove.arg("--graph").arg(&picture);
     let said = ran(prove.args(["--format", "json", "-o"]).arg(&proof)).with_status(0).stdout;
+    let drawn = std::fs::read_to_string(&picture).unwrap();
+    assert!(drawn.starts_with("<svg") && drawn.contains("same memory: X, Y, val"), "{drawn}");
     let said: Value = serde_json::from_str(&said).unwrap();
     assert!(schema().is_valid(&said), "{said}");
     let function = said["functions"][0].clone();
@@ -32,7 +36,10 @@ fn s000_is_proved_and_the_proof_is_confirmed_by_a_solver() {
     let mut more = said.clone();
     more["functions"][0]["more"] = Value::from(1);
     assert!(!schema().is_valid(&more), "the schema is strict");
-    let checked = ran(metaloc().args(["prove", "--check"]).arg(&proof)).with_status(0).stdout;
+    let graph = folder.path().join("s000.dot");
+    let check = metaloc().args(["prove", "--check"]).arg(&proof).arg("--graph").arg(&graph);
+    let checked = ran(check).with_status(0).stdout;
+    assert!(std::fs::read_to_string(&graph).unwrap().contains("n0_1 -> n0_1"), "the loop");
     let count = function["obligations"].as_u64().unwrap();
     assert_eq!(checked, format!("{count} obligations confirmed by z3, 0 open, 0 refuted\n"));
     // Nothing to check is nothing confirmed.
@@ -67,6 +74,8 @@ fn what_cannot_be_proved_has_one_clear_error() {
     let object = regress("objects/s000-gcc12-nopic.o");
     let other = metaloc().arg("prove").arg(&object).arg("--source").arg(&source).args(["--function", "main"]);
     assert!(ran(other).with_status(2).stderr.contains("no function `main`"));
+    let picture = metaloc().arg("prove").arg(&object).arg("--source").arg(&source).args(["--graph", "f.png"]);
+    assert!(ran(picture).with_status(2).stderr.contains("f.png: want a name that ends in .svg or .dot"));
     let nothing = ran(metaloc().arg("prove")).with_status(2).stderr;
     assert!(nothing.contains("want OBJECT and --source FILE, or --check PROOF"), "{nothing}");
 }
@@ -103,4 +112,12 @@ fn mutants_are_refuted_and_the_same_for_a_seed() {
     assert_eq!(tried(&first), tried(&bench("3")));
     let refused = ran(metaloc().args(["bench", "soundness", "--only", "s4115"])).with_status(2).stderr;
     assert!(refused.contains("s4115 is not defined for all inputs"), "{refused}");
+}
+
+#[test]
+fn a_kernel_is_proved_as_32_bit_code() {
+    let bench = metaloc().args(["bench", "prove", "--only", "vpv", "--target", "i386", "--limit", "240"]);
+    let said = ran(bench.args(["--format", "json", "--at-least", "1"])).with_status(0).stdout;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["configuration"].as_str(), Some("gcc-12, paper's flags, i386"), "{said}");
 }

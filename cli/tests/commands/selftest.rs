@@ -1,6 +1,6 @@
 //! `metaloc selftest observer` on a few tests of our own, laid out like LLVM's.
 
-use crate::stand_in::{Ran, StandIn};
+use crate::stand_in::{Ran, StandIn, metaloc, ran};
 
 fn observer(here: &StandIn, args: &[&str]) -> Ran {
     let source = here.path("source");
@@ -62,4 +62,17 @@ fn nothing_to_compare_is_no_success() {
         ran.stderr,
         "metaloc: building the plugin for LLVM 19.1.7 (once)\nmetaloc: nothing was compared\n"
     );
+}
+
+#[test]
+fn the_processor_judges_the_rows_asked_for() {
+    let said =
+        ran(metaloc().args(["selftest", "x86", "--states", "40", "--only", "Paddd"])).with_status(0).stdout;
+    assert!(said.contains("64-bit: 1 rows, 40 states compared"), "{said}");
+    assert!(
+        said.contains("32-bit: 1 rows, 40 states compared") || said.contains("32-bit: skipped"),
+        "{said}"
+    );
+    let unknown = ran(metaloc().args(["selftest", "x86", "--only", "Nothing"])).with_status(2).stderr;
+    assert!(unknown.contains("no row of the table has Nothing in its name"), "{unknown}");
 }

@@ -5,7 +5,7 @@ use super::blocks::{PcCall, pc_call};
 use super::{LiftError, unsupported};
 use crate::domain::{Domain, Fault, Symbolic};
 use crate::expr::ExprId;
-use crate::object_file::{FunctionCode, GOT, Image, Relocation, RelocationKind};
+use crate::object_file::{FunctionCode, GOT, Image, PlacedSymbol, Relocation, RelocationKind};
 use crate::region::address_name;
 use crate::x86::operand::Fixups;
 use crate::x86::state::State;
@@ -88,11 +88,11 @@ pub(super) fn linked(
 /// distance within the image; a number is an address only where the image cannot move, and then either reading of it
 /// is right, as the addresses of symbols are numbers, too.
 fn in_image(domain: &Symbolic, instruction: &Instruction, image: &Image) -> Linked {
-    let relative = |address: u64| {
-        let place = image.at(address)?;
+    let from = |place: &PlacedSymbol, address: u64| {
         let symbol = domain.variable(&address_name(&place.symbol), 64);
-        Some(domain.add(symbol, domain.constant(64, u128::from(address.wrapping_sub(place.address)))))
+        domain.add(symbol, domain.constant(64, u128::from(address.wrapping_sub(place.address))))
     };
+    let relative = |address: u64| image.at(address).map(|place| from(place, address));
     let absolute = |address: u64| if image.fixed { relative(address) } else { None };
     let mut fixups = Fixups::default();
     if instruction.is_ip_rel_memory_operand() {
@@ -103,8 +103,20 @@ fn in_image(domain: &Symbolic, instruction: &Instruction, image: &Image) -> Link
             domain.add(start, domain.constant(64, u128::from(address)))
         };
         fixups.displacement = relative(address).or_else(|| (!image.fixed).then(unnamed));
+        // Only instructions that read all of the word: lea would want its address.
+        let reads = instruction.op_count() == 2 && instruction.op_kind(1) == OpKind::Memory;
+        let whole = instruction.memory_size().size() == 8 && instruction.mnemonic() != Mnemonic::Lea;
+        if let Some(symbol) = image.slot(address).filter(|_| reads && whole) {
+            fixups.loaded = Some(domain.variable(&address_name(symbol), 64));
+        }
     } else if instruction.memory_displ_size() >= 4 {
-        fixups.displacement = absolute(instruction.memory_displacement64());
+        let address = instruction.memory_displacement64();
+        let indexed =
+            instruction.memory_base() != Register::None || instruction.memory_index() != Register::None;
+        fixups.displacement = match image.before(address).filter(|_| indexed && image.fixed) {
+            Some(place) => Some(from(place, address)),
+            None => absolute(address),
+        };
     }
     let immediate = (0..instruction.op_count()).find_map(|operand| match instruction.op_kind(operand) {
         OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64 => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use metaloc_corpus::kernels::{self, Compiler, Configuration, Flags, Kernel, Target};
-use metaloc_proof::{Paths, Proof};
+use metaloc_proof::Proof;
 use metaloc_prover::smt::WALL_FACTOR;
 use metaloc_toolchain::process::{Outcome, Task};
 use metaloc_toolchain::{Llvm, plugin};
