@@ -4,10 +4,12 @@
 //! - [`labels`]: how many of what it reports are errors;
 //! - [`cost`]: what it costs;
 //! - [`prove`]: what is proved of the kernels, and how fast;
-//! - [`soundness`]: that no mutant of them is.
+//! - [`soundness`]: that no mutant of them is;
+//! - [`locations`]: what a debugger shows of their counters.
 
 mod cost;
 mod labels;
+mod locations;
 mod prove;
 mod reading;
 mod soundness;
@@ -25,5 +27,6 @@ pub fn run(args: &Bench) -> Result<Status> {
         BenchWhat::Cost(args) => cost::run(args),
         BenchWhat::Prove(args) => prove::run(args),
         BenchWhat::Soundness(args) => soundness::run(args),
+        BenchWhat::Locations(args) => locations::run(args),
     }
 }

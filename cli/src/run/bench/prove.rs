@@ -44,8 +44,13 @@ pub fn run(args: &BenchProve) -> Result<Status> {
     Ok(if fine { Status::Clean } else { Status::Findings })
 }
 
-/// The compiler and the flags asked for.
+/// The compiler and the flags asked for, at a fixed address of x86-64.
 pub(super) fn configuration(llvm: &Llvm, args: &KernelArgs) -> Result<Configuration> {
+    configuration_for(llvm, args, Target::Fixed)
+}
+
+/// The compiler and the flags asked for.
+pub(super) fn configuration_for(llvm: &Llvm, args: &KernelArgs, target: Target) -> Result<Configuration> {
     let compiler = match args.compiler {
         KernelCompiler::Gcc12 => Compiler::Gcc12,
         KernelCompiler::Clang19 => Compiler::Clang,
@@ -54,7 +59,7 @@ pub(super) fn configuration(llvm: &Llvm, args: &KernelArgs) -> Result<Configurat
         KernelFlags::Paper => Flags::Paper,
         KernelFlags::Default => Flags::Default,
     };
-    Ok(Configuration::new(llvm, compiler, flags, Target::Fixed)?)
+    Ok(Configuration::new(llvm, compiler, flags, target)?)
 }
 
 /// The TSVC kernels of these names; all without a name.
