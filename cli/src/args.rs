@@ -477,6 +477,7 @@ pub enum BenchWhat {
     Cost(BenchCost),
     Prove(BenchProve),
     Soundness(BenchSoundness),
+    Locations(BenchLocations),
 }
 
 /// Known errors: how many show in what a pass leaves behind, and how many of those a report finds
@@ -665,6 +666,51 @@ pub struct BenchSoundness {
 
     #[command(flatten)]
     pub kernels: KernelArgs,
+}
+
+/// The counters of the kernels' loops in a debugger: the share with a true value, a wrong one, nothing
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc bench locations --compiler clang-19 --flags default --target x86-64-pie
+  metaloc bench locations --compiler gcc-12 --target i386 --debugger lldb --format json
+  metaloc bench locations --only s000 --objects repaired/
+
+Every pair of a counter and an address in an innermost loop is looked at while the kernel runs under the debugger. A
+value is true if the counter has it, in an unoptimised build, in one of the iterations that this one of the machine
+covers; these are found by comparing memory, or else by counting.
+Exit status: 0, 1 if a share is not as asked for, 2 something could not be run.")]
+pub struct BenchLocations {
+    /// Only these kernels
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub only: Vec<String>,
+
+    /// The debugger
+    #[arg(long, value_enum, default_value_t = DebuggerName::Gdb)]
+    pub debugger: DebuggerName,
+
+    /// Objects to look at instead of compiling: DIR/KERNEL.o, of the same source, compiler and flags
+    #[arg(long, value_name = "DIR")]
+    pub objects: Option<PathBuf>,
+
+    /// Fail if the share with a true value is below this many percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    pub at_least: f64,
+
+    /// Fail if more pairs have a wrong value
+    #[arg(long, value_name = "N")]
+    pub most_wrong: Option<usize>,
+
+    #[command(flatten)]
+    pub kernels: KernelArgs,
+}
+
+/// A debugger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DebuggerName {
+    /// gdb
+    Gdb,
+    /// lldb 19
+    Lldb,
 }
 
 /// How kernels are compiled and worked on.

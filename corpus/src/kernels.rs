@@ -188,6 +188,14 @@ impl Configuration {
         Ok(found)
     }
 
+    /// How a program of this configuration is compiled and linked: where it may be loaded, and for which processor.
+    pub fn place(&self) -> Vec<&'static str> {
+        let fixed = self.flags.iter().any(|flag| flag == "-fno-pic");
+        let place = if fixed { ["-fno-pic", "-no-pie"] } else { ["-fpie", "-pie"] };
+        let width = self.i386.then_some("-m32");
+        place.into_iter().chain(width).collect()
+    }
+
     /// Compiles a file to what `stage` says: `-c` for an object, `-S` for assembly.
     pub fn compile(&self, source: &Path, defines: &[String], stage: &str, to: &Path) -> Result<()> {
         let task = Task::new(&self.compiler).args(&self.flags).args(defines);

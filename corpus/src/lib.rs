@@ -8,7 +8,7 @@
 //! - [`programs`]: real programs as bitcode;
 //! - [`generate`]: modules of any size;
 //! - [`kernels`]: the loops that are proved, and what they are compiled with; [`mutants`]: the same, with one
-//!   thing changed;
+//!   thing changed; [`kernel_driver`]: programs that run them;
 //! - [`random`]: numbers that a seed brings back;
 //! - [`static_opt`]: an `opt` without `libLLVM`;
 //! - [`stock`]: running stock tools that must succeed;
@@ -22,6 +22,7 @@ mod error;
 pub mod generate;
 pub mod header;
 pub mod ir_text;
+pub mod kernel_driver;
 pub mod kernels;
 pub mod llvm_tests;
 pub mod mutants;

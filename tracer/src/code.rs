@@ -15,7 +15,8 @@ pub struct Loop {
     pub pcs: BTreeSet<u64>,
 }
 
-type Edges = BTreeMap<u64, Vec<u64>>;
+/// Where each instruction may go.
+pub(crate) type Edges = BTreeMap<u64, Vec<u64>>;
 
 /// The innermost loops, by address. Indirect jumps have no edges here, so that what only they reach is not seen.
 pub fn innermost_loops(function: &Function, word_bytes: u32) -> Vec<Loop> {
@@ -28,7 +29,7 @@ pub fn innermost_loops(function: &Function, word_bytes: u32) -> Vec<Loop> {
 }
 
 /// The instructions that can be reached from the entry, with where each may go.
-fn flow(function: &Function, word_bytes: u32) -> Edges {
+pub(crate) fn flow(function: &Function, word_bytes: u32) -> Edges {
     let mut edges = Edges::new();
     let mut open = vec![function.range.start];
     while let Some(pc) = open.pop() {

@@ -5,7 +5,8 @@
 //! - [`value`]: what a debugger says of a variable;
 //! - [`program`]: the same program as a file: functions, globals, line table; [`code`] its loops;
 //! - [`truth`]: the walk of an unoptimised build, where every variable has its value;
-//! - [`check`]: what a debugger prints of an optimised program, compared with that.
+//! - [`check`]: what a debugger prints of an optimised program, compared with that;
+//! - [`survey`]: which share of the loop counters a debugger shows rightly; [`source_loops`] finds them.
 //!
 //! Addresses are those of the file everywhere; where the program is loaded is the session's business.
 
@@ -16,6 +17,8 @@ pub mod error;
 pub mod program;
 pub mod protocol;
 pub mod session;
+pub mod source_loops;
+pub mod survey;
 pub mod truth;
 pub mod value;
 

@@ -146,6 +146,19 @@ impl Program {
     }
 }
 
+/// The names that an object leaves to others to define, functions included.
+pub fn undefined_symbols(path: &Path) -> Result<Vec<String>> {
+    let wrong =
+        |reason: &dyn std::fmt::Display| Error::Program { path: path.to_owned(), reason: reason.to_string() };
+    let bytes = std::fs::read(path).map_err(|reason| wrong(&reason))?;
+    let file = object::File::parse(&*bytes).map_err(|reason| wrong(&reason))?;
+    let undefined = file.symbols().filter(|symbol| symbol.is_undefined());
+    Ok(undefined
+        .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
+        .filter(|name| !name.is_empty())
+        .collect())
+}
+
 fn function<'data>(
     file: &object::File<'data>,
     name: &str,

@@ -8,7 +8,7 @@
 //!    addresses in the file and those in memory. All other addresses that are sent are those of the file.
 //! 2. `break`, `break_line`, `remove`, `watch` change what happens later.
 //! 3. `resume` and `step` move; the answer says where the program stopped, or how it ended. `look` stays.
-//! 4. `memory` and `backtrace` ask.
+//! 4. `memory` and `backtrace` ask; `count` runs to the end.
 //!
 //! `failed` is an answer to everything and leaves the session as it was.
 
@@ -83,6 +83,11 @@ pub enum Request<'a> {
     },
     /// The functions of the user that are active, innermost first.
     Backtrace,
+    /// Runs to the end of the program and counts how often it comes to these addresses. They must have no breakpoints.
+    Count {
+        /// In the file.
+        addresses: &'a [u64],
+    },
 }
 
 impl Request<'_> {
@@ -99,6 +104,7 @@ impl Request<'_> {
             Request::Look { .. } => "look",
             Request::Memory { .. } => "memory",
             Request::Backtrace => "backtrace",
+            Request::Count { .. } => "count",
         }
     }
 }
@@ -153,6 +159,8 @@ pub enum Answer {
     Memory(Vec<u8>),
     /// Active functions.
     Frames(Vec<Frame>),
+    /// How often the program came to each address.
+    Counted(Vec<u64>),
     /// It could not be done.
     Failed(String),
 }
@@ -247,6 +255,9 @@ enum Wire {
     Frames {
         frames: Vec<Frame>,
     },
+    Counted {
+        hits: Vec<u64>,
+    },
     Failed {
         reason: String,
     },
@@ -290,6 +301,7 @@ impl Wire {
             Wire::Killed { signal } => Answer::Killed(signal),
             Wire::Memory { bytes } => Answer::Memory(unhex(&bytes)?),
             Wire::Frames { frames } => Answer::Frames(frames),
+            Wire::Counted { hits } => Answer::Counted(hits),
             Wire::Failed { reason } => Answer::Failed(reason),
             Wire::Stopped { why, signal, pc, line, function, variables, memory } => Answer::Stopped(Stop {
                 why: match (why.as_str(), signal) {

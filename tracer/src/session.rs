@@ -218,6 +218,17 @@ impl Session {
         }
     }
 
+    /// Runs to the end of the program; how often it came to each of these addresses, which have no breakpoints.
+    pub fn count(&mut self, addresses: &[u64]) -> Result<Vec<u64>> {
+        match self.ask(&Request::Count { addresses })? {
+            Answer::Counted(hits) if hits.len() == addresses.len() => {
+                self.running.charge(None);
+                Ok(hits)
+            }
+            other => Err(self.unexpected("count", &other)),
+        }
+    }
+
     fn done(&mut self, request: &Request<'_>) -> Result<()> {
         match self.ask(request)? {
             Answer::Done => Ok(()),

@@ -169,6 +169,17 @@ fn lines_lead_into_functions_and_back() {
     }
 }
 
+#[test]
+fn arrivals_are_counted_to_the_end() {
+    let built = Built::new();
+    let program = built.c("count", LOOP, &["gcc-12", "-O0"]);
+    for debugger in DEBUGGERS {
+        let mut session = start(debugger, &program);
+        let addresses = [line(&program, "twice", 3), line(&program, "main", 12)];
+        assert_eq!(session.count(&addresses).unwrap(), [3, 1], "{}", debugger.name());
+    }
+}
+
 const OPTIMISED: &str = "int g;
 __attribute__((noinline)) void use(int v) { g = v; }
 int main(int argc, char **argv) {

@@ -5,10 +5,12 @@
 //! - [`mutants`]: how many updates that are left out of passes it notices;
 //! - [`cost`]: what it costs;
 //! - [`prove`]: what is proved of the kernels, and how fast;
-//! - [`soundness`]: that no mutant of them is.
+//! - [`soundness`]: that no mutant of them is;
+//! - [`locations`]: what a debugger shows of their counters.
 
 mod cost;
 mod labels;
+mod locations;
 mod mutants;
 mod prove;
 mod reading;
@@ -28,5 +30,6 @@ pub fn run(args: &Bench) -> Result<Status> {
         BenchWhat::Cost(args) => cost::run(args),
         BenchWhat::Prove(args) => prove::run(args),
         BenchWhat::Soundness(args) => soundness::run(args),
+        BenchWhat::Locations(args) => locations::run(args),
     }
 }

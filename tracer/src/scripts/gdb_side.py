@@ -77,6 +77,15 @@ class Gdb:
     def resume(self):
         return self.move("continue")
 
+    def count(self, addresses):
+        counters = [gdb.Breakpoint("*%#x" % address, internal=True) for address in addresses]
+        for counter in counters:
+            counter.ignore_count = 2**31 - 1
+        how = self.resume()
+        if "why" in how:
+            raise session.Refused("the program stopped before its end")
+        return [counter.hit_count for counter in counters]
+
     def step_instruction(self):
         return self.move("stepi")
 
@@ -123,7 +132,7 @@ class Gdb:
         while block is not None:
             # gdb has no order here that says which of two equal names of one block is the later one.
             for symbol in block:
-                if (symbol.is_variable or symbol.is_argument) and symbol.name not in seen:
+                if shown(symbol) and symbol.name not in seen:
                     found.append(self.variable(symbol, frame))
             seen.update(symbol.name for symbol in block)
             if block.function is not None:
@@ -153,6 +162,15 @@ class Gdb:
                 frames.append({"function": frame.name(), "pc": (frame.pc() - self.bias) & session.WORD, "line": where.line})
             frame = frame.older()
         return frames
+
+
+def shown(symbol):
+    """Variables and parameters; for gdb one that has a constant value (DW_AT_const_value) is neither."""
+    if symbol.is_variable or symbol.is_argument:
+        return True
+    kind = symbol.type
+    enumerator = kind is not None and kind.code == gdb.TYPE_CODE_ENUM and symbol.name in [one.name for one in kind.fields()]
+    return symbol.is_constant and not enumerator
 
 
 def known(value, word):

@@ -75,6 +75,15 @@ class Lldb:
     def resume(self):
         return self.moved(self.process.Continue())
 
+    def count(self, addresses):
+        counters = [self.target.BreakpointCreateByAddress(address) for address in addresses]
+        for counter in counters:
+            counter.SetIgnoreCount(2**31 - 1)
+        how = self.resume()
+        if "why" in how:
+            raise session.Refused("the program stopped before its end")
+        return [counter.GetHitCount() for counter in counters]
+
     def step_instruction(self):
         error = lldb.SBError()
         self.thread().StepInstruction(False, error)

@@ -75,6 +75,9 @@ def answer(side, request):
         return {"answer": "memory", "bytes": bytes(found).hex()}
     if do == "backtrace":
         return {"answer": "frames", "frames": side.backtrace()}
+    if do == "count":
+        hits = side.count([address + side.bias for address in request["addresses"]])
+        return {"answer": "counted", "hits": hits}
     raise Refused("no such request: %s" % do)
 
 

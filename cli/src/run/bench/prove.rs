@@ -45,7 +45,7 @@ pub fn run(args: &BenchProve) -> Result<Status> {
     Ok(if fine { Status::Clean } else { Status::Findings })
 }
 
-/// The compiler and the flags asked for.
+/// The compiler, the flags and the target asked for.
 pub(super) fn configuration(llvm: &Llvm, args: &KernelArgs) -> Result<Configuration> {
     let compiler = match args.compiler {
         KernelCompiler::Gcc12 => Compiler::Gcc12,

@@ -1,0 +1,194 @@
+//! `metaloc bench locations`: what a debugger shows of the kernels' counters, by `tracer::survey`.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use metaloc_corpus::kernel_driver;
+use metaloc_corpus::kernels::{Configuration, Kernel};
+use metaloc_toolchain::Llvm;
+use metaloc_tracer::program::{Program, undefined_symbols};
+use metaloc_tracer::source_loops::for_loops;
+use metaloc_tracer::survey::{Pair, Shown, survey};
+use metaloc_tracer::{Debugger, Gdb, Limits, Lldb};
+use serde::Serialize;
+
+use super::prove::{configuration, wanted};
+use crate::args::{BenchLocations, DebuggerName, Format};
+use crate::output;
+use crate::parallel;
+use crate::progress::Progress;
+use crate::run::find_llvm;
+use crate::status::Status;
+
+pub fn run(args: &BenchLocations) -> Result<Status> {
+    let llvm = find_llvm(&args.kernels.llvm)?;
+    let configuration = configuration(&llvm, &args.kernels)?;
+    let debugger: &dyn Debugger = match args.debugger {
+        DebuggerName::Gdb => &Gdb,
+        DebuggerName::Lldb => &Lldb,
+    };
+    debugger.find()?;
+    let kernels = wanted(&args.only)?;
+    let progress = Progress::new(kernels.len());
+    let rows = parallel::map(&kernels, parallel::workers(args.kernels.jobs), |kernel| {
+        let row = row(&llvm, &configuration, debugger, kernel, args.objects.as_deref())
+            .with_context(|| kernel.label())?;
+        progress.done(&kernel.name);
+        Ok(row)
+    })?;
+    drop(progress);
+    let table = Table::new(configuration.name, debugger.name(), rows);
+    output::print(&match args.kernels.format {
+        Format::Text => table.text(),
+        Format::Json => serde_json::to_string_pretty(&table)? + "\n",
+    })?;
+    let few = table.share(table.total.true_value) < args.at_least;
+    let wrong = args.most_wrong.is_some_and(|most| table.total.wrong > most);
+    Ok(if few || wrong { Status::Findings } else { Status::Clean })
+}
+
+fn row(
+    llvm: &Llvm,
+    configuration: &Configuration,
+    debugger: &dyn Debugger,
+    kernel: &Kernel,
+    objects: Option<&Path>,
+) -> Result<Row> {
+    let begun = Instant::now();
+    let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
+    let place = |name: &str| scratch.path().join(name);
+    let object = match objects {
+        Some(folder) => folder.join(format!("{}.o", kernel.name)),
+        None => {
+            configuration.compile(&kernel.path, &kernel.defines, "-c", &place("kernel.o"))?;
+            place("kernel.o")
+        }
+    };
+    kernel_driver::link(configuration, kernel, &object, scratch.path(), &place("optimised"))?;
+    kernel_driver::compile_plain(llvm, configuration, kernel, &place("plain.o"))?;
+    kernel_driver::link(configuration, kernel, &place("plain.o"), scratch.path(), &place("plain"))?;
+    let optimised = Program::read(&place("optimised"))?;
+    let plain = Program::read(&place("plain"))?;
+    // What the kernel names and the program has: functions are not among them.
+    let mut globals = undefined_symbols(&object)?;
+    globals.retain(|name| optimised.globals().contains_key(name));
+    let source = std::fs::read_to_string(&kernel.path)
+        .with_context(|| format!("cannot read {}", kernel.path.display()))?;
+    let loops = for_loops(&source);
+    let pairs = survey(debugger, &optimised, &plain, &kernel.name, &loops, &globals, Limits::default())?;
+    let start = optimised.function(&kernel.name)?.range.start;
+    Ok(Row::new(kernel, start, &pairs, begun.elapsed().as_secs_f64()))
+}
+
+/// Pairs of a counter and an address in an innermost loop, by what is shown.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct Counts {
+    pairs: usize,
+    #[serde(rename = "true")]
+    true_value: usize,
+    wrong: usize,
+    nothing: usize,
+    unreached: usize,
+    unmatched: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.pairs += other.pairs;
+        self.true_value += other.true_value;
+        self.wrong += other.wrong;
+        self.nothing += other.nothing;
+        self.unreached += other.unreached;
+        self.unmatched += other.unmatched;
+    }
+}
+
+/// One kernel.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    #[serde(flatten)]
+    counts: Counts,
+    seconds: f64,
+    /// Of each loop and counter the first wrong value, for people.
+    examples: Vec<String>,
+}
+
+impl Row {
+    fn new(kernel: &Kernel, start: u64, pairs: &[Pair], seconds: f64) -> Row {
+        let mut counts = Counts { pairs: pairs.len(), ..Counts::default() };
+        let mut examples: Vec<(u64, &str, String)> = Vec::new();
+        for pair in pairs {
+            *match pair.shown {
+                Shown::True => &mut counts.true_value,
+                Shown::Wrong => &mut counts.wrong,
+                Shown::Nothing => &mut counts.nothing,
+                Shown::Unreached => &mut counts.unreached,
+                Shown::Unmatched => &mut counts.unmatched,
+            } += 1;
+            let new = !examples.iter().any(|known| (known.0, known.1) == (pair.header, &*pair.counter));
+            if let (Some((printed, possible)), true) = (&pair.example, new) {
+                let (first, last) = (possible.first(), possible.last());
+                let (first, last) = (first.copied().unwrap_or_default(), last.copied().unwrap_or_default());
+                let text =
+                    format!("+{:#x}: {} is {printed}, not in {first}..{last}", pair.pc - start, pair.counter);
+                examples.push((pair.header, &pair.counter, text));
+            }
+        }
+        let examples = examples.into_iter().map(|known| known.2).collect();
+        Row { name: kernel.name.clone(), counts, seconds, examples }
+    }
+}
+
+/// `metaloc.bench-locations/1`.
+#[derive(Debug, Serialize)]
+struct Table {
+    schema: &'static str,
+    configuration: String,
+    debugger: &'static str,
+    total: Counts,
+    kernels: Vec<Row>,
+}
+
+impl Table {
+    fn new(configuration: String, debugger: &'static str, kernels: Vec<Row>) -> Table {
+        let mut total = Counts::default();
+        kernels.iter().for_each(|row| total.add(row.counts));
+        Table { schema: "metaloc.bench-locations/1", configuration, debugger, total, kernels }
+    }
+
+    /// Percent of all pairs.
+    fn share(&self, count: usize) -> f64 {
+        100.0 * count as f64 / self.total.pairs.max(1) as f64
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{}, {}\n\n", self.configuration, self.debugger);
+        let _ = writeln!(
+            text,
+            "{:8} {:>6} {:>6} {:>6} {:>8} {:>9} {:>9} {:>6}",
+            "kernel", "pairs", "true", "wrong", "nothing", "unreached", "unmatched", "s"
+        );
+        for Row { name, counts, seconds, examples } in &self.kernels {
+            let Counts { pairs, true_value, wrong, nothing, unreached, unmatched } = counts;
+            let example = examples.first().map_or("", String::as_str);
+            let _ = writeln!(
+                text,
+                "{name:8} {pairs:>6} {true_value:>6} {wrong:>6} {nothing:>8} {unreached:>9} {unmatched:>9} \
+                 {seconds:>6.1}  {example}"
+            );
+        }
+        let Counts { pairs, true_value, wrong, nothing, unreached, unmatched } = self.total;
+        let _ = writeln!(
+            text,
+            "\n{pairs} pairs: {true_value} true ({:.1}%), {wrong} wrong ({:.1}%), {nothing} nothing ({:.1}%), \
+             {unreached} unreached, {unmatched} unmatched",
+            self.share(true_value),
+            self.share(wrong),
+            self.share(nothing),
+        );
+        text
+    }
+}

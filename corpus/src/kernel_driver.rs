@@ -1,0 +1,116 @@
+//! The C text of a program around a kernel: it owns the kernel's globals, fills them and calls it once.
+//!
+//! The values are small and of both signs, so that conditions go both ways and sums do not overflow, and different from
+//! element to element, so that each iteration changes memory. Arguments are such that nothing undefined is done (see
+//! the README of `regress/kernels`).
+
+use std::path::Path;
+
+use metaloc_toolchain::Llvm;
+use metaloc_toolchain::process::Task;
+
+use crate::kernels::{Configuration, Kernel};
+use crate::{Result, stock};
+
+/// Arrays and numbers of `tsvc.h`.
+const GLOBALS: &str = "
+int a[L] ALIGNED, b[L] ALIGNED, c[L] ALIGNED, d[L] ALIGNED, e[L] ALIGNED, x[L] ALIGNED, indx[L] ALIGNED;
+int X[L] ALIGNED, Y[L] ALIGNED;
+int aa[N][N] ALIGNED, bb[N][N] ALIGNED, cc[N][N] ALIGNED;
+int array[N * N] ALIGNED;
+int arr[L];
+int val = 3, temp, s = 2, val_s = 5;
+int *xx = array, *yy = array;
+static int index_of[L];
+
+static unsigned state = 1;
+static int draw(void) {
+  state = state * 1664525u + 1013904223u;
+  return (int)(state >> 16) % 100 - 50;
+}
+static void fill(int *to, int count) {
+  for (int k = 0; k < count; k++) to[k] = draw();
+}
+";
+
+const MAIN: &str = "
+int main(void) {
+  int *lists[] = {a, b, c, d, e, x, X, Y, arr};
+  for (int k = 0; k < (int)(sizeof lists / sizeof *lists); k++) fill(lists[k], L);
+  int *squares[] = {&aa[0][0], &bb[0][0], &cc[0][0], array};
+  for (int k = 0; k < (int)(sizeof squares / sizeof *squares); k++) fill(squares[k], N * N);
+  for (int k = 0; k < L; k++) {
+    indx[k] = 1 + (draw() & 3);
+    index_of[k] = (int)(((unsigned)k * 7 + 3) % L);
+  }
+  CALL;
+  return 0;
+}
+";
+
+/// Links an object of the kernel with the driver; `folder` is for what is made on the way.
+pub fn link(
+    configuration: &Configuration,
+    kernel: &Kernel,
+    object: &Path,
+    folder: &Path,
+    to: &Path,
+) -> Result<()> {
+    let source = folder.join("driver.c");
+    std::fs::write(&source, text(kernel))
+        .map_err(|reason| metaloc_toolchain::Error::Write { path: source.clone(), reason })?;
+    let headers = kernel.path.parent().unwrap_or(Path::new("."));
+    // No debug information: nothing of the driver is to be seen.
+    let mut task = Task::new("gcc-12").args(["-O1", "-w"]).args(&kernel.defines).arg("-I").arg(headers);
+    task = task.args(configuration.place()).arg(&source).arg(object).arg("-o").arg(to);
+    stock::succeed(task)?;
+    Ok(())
+}
+
+/// Compiles the kernel as it is written: what is true of it. By clang, whose columns the proofs speak of.
+pub fn compile_plain(llvm: &Llvm, configuration: &Configuration, kernel: &Kernel, to: &Path) -> Result<()> {
+    let task = Task::new(llvm.clang()?).args(["-O0", "-g"]).args(&configuration.meaning);
+    let task = task.args(configuration.place().iter().filter(|flag| flag.starts_with("-f")));
+    stock::succeed(task.args(&kernel.defines).arg("-c").arg(&kernel.path).arg("-o").arg(to))?;
+    Ok(())
+}
+
+/// The driver.
+pub fn text(kernel: &Kernel) -> String {
+    let (parameters, arguments) = match kernel.name.as_str() {
+        "s122" => ("int, int", "1, 1"),
+        "s162" => ("int", "1"),
+        "s171" => ("int", "1"),
+        "s174" => ("int", "H"),
+        "s272" => ("int", "0"),
+        "s2710" => ("int", "1"),
+        "s4115" => ("int *", "index_of"),
+        _ => ("void", ""),
+    };
+    let name = &kernel.name;
+    let call = MAIN.replace("CALL", &format!("{name}({arguments})"));
+    format!("#include \"tsvc.h\"\n{GLOBALS}\nint {name}({parameters});\n{call}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::tsvc;
+    use std::path::Path;
+
+    #[test]
+    fn every_parameter_gets_an_argument() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../regress/kernels");
+        for kernel in tsvc(&folder).unwrap() {
+            let source = std::fs::read_to_string(&kernel.path).unwrap();
+            let head = source.lines().find(|line| line.contains(&format!("int {}(", kernel.name))).unwrap();
+            let inside = &head[head.find('(').unwrap() + 1..head.rfind(')').unwrap()];
+            let wanted = if inside == "void" { 0 } else { inside.split(',').count() };
+            let text = text(&kernel);
+            let call = text.lines().find(|line| line.starts_with(&format!("  {}(", kernel.name))).unwrap();
+            let given = &call[call.find('(').unwrap() + 1..call.rfind(')').unwrap()];
+            let given = if given.is_empty() { 0 } else { given.split(',').count() };
+            assert_eq!(given, wanted, "{}", kernel.name);
+        }
+    }
+}

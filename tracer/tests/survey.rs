@@ -1,0 +1,98 @@
+//! The survey sees what compilers are known to do to counters (gdb by hand, `regress/kernels`, s000): gcc-12 has nothing
+//! in the vector loop, clang-19 the constant 0, and unoptimised code is right everywhere.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Built, DEBUGGERS};
+use metaloc_tracer::program::Program;
+use metaloc_tracer::source_loops::for_loops;
+use metaloc_tracer::survey::{Pair, Shown, survey};
+use metaloc_tracer::{Debugger, Gdb, Limits};
+
+const STORES: &str = "extern int X[3200], Y[3200], val;
+int kernel(void) {
+  for (int i = 0; i < 320; i++) {
+    X[i] = Y[i] + val;
+  }
+  return 0;
+}
+";
+
+const SUMS: &str = "extern int X[3200], Y[3200], val;
+int kernel(void) {
+  int sum = 0;
+  for (int i = 0; i < 3200; i++) {
+    sum += X[i];
+  }
+  val = sum;
+  return 0;
+}
+";
+
+const MAIN: &str = "int X[3200], Y[3200], val = 3;
+int kernel(void);
+int main(void) {
+  for (int k = 0; k < 3200; k++) X[k] = 5 * k % 17, Y[k] = k;
+  kernel();
+  return 0;
+}
+";
+
+/// Builds a kernel in two ways and surveys it.
+fn surveyed(debugger: &dyn Debugger, source: &str, compiler: &[&str]) -> Vec<Pair> {
+    let built = Built::new();
+    built.write("kernel.c", source);
+    built.write("main.c", MAIN);
+    built.run(&["gcc-12", "-O1", "-c", "main.c", "-o", "main.o"]);
+    built.run(&[compiler, &["-g", "-c", "kernel.c", "-o", "kernel.o"]].concat());
+    built.run(&["clang-19", "-O0", "-g", "-c", "kernel.c", "-o", "plain.o"]);
+    for program in ["kernel", "plain"] {
+        built.run(&["gcc-12", &format!("{program}.o"), "main.o", "-o", program]);
+    }
+    let read = |name: &str| Program::read(&built.path(name)).unwrap();
+    let globals = ["X", "Y", "val"].map(str::to_owned);
+    let limits = Limits::default();
+    survey(debugger, &read("kernel"), &read("plain"), "kernel", &for_loops(source), &globals, limits).unwrap()
+}
+
+fn counts(pairs: &[Pair]) -> BTreeMap<Shown, usize> {
+    pairs.iter().fold(BTreeMap::new(), |mut counts, pair| {
+        *counts.entry(pair.shown).or_default() += 1;
+        counts
+    })
+}
+
+#[test]
+fn clang_has_a_wrong_constant_where_it_vectorises() {
+    for debugger in DEBUGGERS {
+        let pairs = surveyed(debugger, STORES, &["clang-19", "-O3", "-msse4.2"]);
+        assert!(pairs.len() > 5, "{pairs:#?}");
+        assert_eq!(counts(&pairs), [(Shown::Wrong, pairs.len())].into(), "{}: {pairs:#?}", debugger.name());
+        let (printed, possible) = pairs[0].example.clone().unwrap();
+        // 16 iterations at a time: at the second arrival it is still 0.
+        assert_eq!((printed.integer(), possible.len()), (Some(0), 17), "{pairs:#?}");
+    }
+}
+
+#[test]
+fn gcc_has_nothing_where_it_vectorises() {
+    for debugger in DEBUGGERS {
+        let pairs = surveyed(debugger, STORES, &["gcc-12", "-O3", "-msse4.2"]);
+        assert_eq!(counts(&pairs), [(Shown::Nothing, pairs.len())].into(), "{}: {pairs:#?}", debugger.name());
+    }
+}
+
+#[test]
+fn unoptimised_code_is_right_everywhere() {
+    let pairs = surveyed(&Gdb, STORES, &["gcc-12", "-O0"]);
+    assert!(pairs.len() > 5);
+    assert_eq!(counts(&pairs), [(Shown::True, pairs.len())].into(), "{pairs:#?}");
+}
+
+#[test]
+fn sums_are_matched_by_counting() {
+    let pairs = surveyed(&Gdb, SUMS, &["clang-19", "-O3", "-msse4.2"]);
+    assert_eq!(counts(&pairs), [(Shown::Wrong, pairs.len())].into(), "{pairs:#?}");
+}
