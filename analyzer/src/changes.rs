@@ -179,15 +179,17 @@ impl<'a> Changes<'a> {
         self.after.get(id).map(|block| &**block)
     }
 
-    /// True if a block of P' was there in P and had the location.
+    /// True if a block of P' was there in P and had the location. A PHI does not count: it has no code in its block, and
+    /// those that LCSSA makes have the location of what is in the loop.
     pub fn had(&self, id: BlockId, loc: LocId) -> bool {
         let Some(block) = self.block_before(id) else { return false };
         let insts = &block.insts;
         if insts.len() <= SMALL_BLOCK {
-            return insts.iter().any(|inst| inst.loc == loc);
+            return insts.iter().any(|inst| inst.loc == loc && !inst.flags.has(InstFlags::PHI));
         }
         let mut had = self.had.borrow_mut();
-        had.entry(id).or_insert_with(|| insts.iter().map(|inst| inst.loc).collect()).contains(&loc)
+        let with_code = insts.iter().filter(|inst| !inst.flags.has(InstFlags::PHI));
+        had.entry(id).or_insert_with(|| with_code.map(|inst| inst.loc).collect()).contains(&loc)
     }
 
     /// True if the instruction was in this block of P', with this location, in P already: where control

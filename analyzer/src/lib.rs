@@ -160,7 +160,7 @@ fn finding<'c, 'a>(
     let (block, loc) = (destination.at.block, destination.inst.loc);
     let placement =
         if loc.is_some() { placements.of_location(block, loc, scratch) } else { Placement::Unclear };
-    let sources_conform = matches!(placement, Placement::OffPath(_))
+    let sources_conform = (!loc.is_some() || matches!(placement, Placement::OffPath(_)))
         && destination.sources.len() > 1
         && placements.conform(block, &source_blocks(changes, destination), scratch);
     let case = Case { destination, block, placement, sources_conform, changes, placements, lineage, run };
@@ -189,7 +189,7 @@ fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'
         return false;
     }
     if !loc.is_some() {
-        return conform::is_lost(destination);
+        return conform::is_open_without(destination);
     }
     if !is_real(run.locations, loc) {
         return false;

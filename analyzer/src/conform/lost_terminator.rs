@@ -7,19 +7,35 @@
 //! Certain if the old terminator of the very block was erased; likely if it was moved away, or if the
 //! block is the rest or a copy of the old one. What counts is the block that the new one was put into
 //! first: later on blocks may have been merged.
+//!
+//! In a new block that is a copy of an older one, what ends it stands for what ended that one (jump threading
+//! copies all but the terminator, which it knows the way of). Likely.
+//!
+//! A terminator that decides something does not stand for one that goes to the only place there is. If one of its kind
+//! went elsewhere in the run, and all paths pass that, it was taken from there (unswitching, PR 98789). Likely.
 
-use metaloc_record::InstFlags;
+use metaloc_record::{Block, BlockId, InstFlags};
 
 use super::Case;
-use crate::finding::{Confidence, Finding, Link};
+use crate::finding::{Confidence, Finding, Link, Source};
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.is(InstFlags::TERMINATOR) {
         return None;
     }
-    let sources: Vec<_> = case.sources_by(Link::Terminator).copied().collect();
+    let mut sources: Vec<_> = case.sources_by(Link::Terminator).copied().collect();
+    if sources.is_empty() {
+        sources.extend(copied(case));
+    }
     case.common_location(sources.iter())?;
-    let from = case.source_block(sources[0].inst)?;
+    let mut from = case.source_block(sources[0].inst)?;
+    if let Some((source, block)) = decided_elsewhere(case, from) {
+        (sources, from) = (vec![source], block);
+        return case
+            .placements
+            .passes(case.block, from)
+            .then(|| case.lost("lost_terminator", sources, Confidence::Likely));
+    }
     if !case.placements.passes(case.block, from) {
         return None;
     }
@@ -31,6 +47,39 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
         Confidence::Likely
     };
     Some(case.lost("lost_terminator", sources, confidence))
+}
+
+/// The terminator of the block that the destination's block is a copy of, if that is one block, and if the copy does
+/// not go on in the next block.
+fn copied(case: &Case<'_, '_>) -> Option<Source> {
+    let placed = case.destination.placed;
+    let mut originals = case.lineage.copies.iter().filter(|(_, into)| *into == placed).map(|(old, _)| *old);
+    let old = originals.next()?;
+    let goes_on = |to: &BlockId| case.placements.is_copy(old, *to);
+    if originals.any(|other| other != old) || case.changes.block_after(placed)?.successors.iter().any(goes_on)
+    {
+        return None;
+    }
+    let last = case.changes.block_before(old)?.insts.last()?;
+    Some(Source { inst: last.id, loc: last.loc, link: Link::Terminator, via: None })
+}
+
+/// Where a terminator decides something in place of one that did not: the one of the same kind that went elsewhere in
+/// the run, if there is just one that all paths pass.
+fn decided_elsewhere(case: &Case<'_, '_>, from: BlockId) -> Option<(Source, BlockId)> {
+    let decides = |block: Option<&Block>| block.is_some_and(|block| block.successors.len() > 1);
+    if decides(case.changes.block_before(from)) || !decides(case.changes.block_after(case.block)) {
+        return None;
+    }
+    let gone = case.changes.rewired().iter().filter_map(|&id| {
+        let last = case.changes.block_before(id)?.insts.last()?;
+        let fits = last.opcode == case.inst().opcode && case.is_real(last.loc) && case.is_gone(last.id);
+        (fits && case.placements.passes(case.block, id)).then_some((last, id))
+    });
+    let mut gone = gone.filter(|(_, id)| decides(case.changes.block_before(*id)));
+    let (last, id) = gone.next()?;
+    let source = Source { inst: last.id, loc: last.loc, link: Link::Terminator, via: None };
+    gone.next().is_none().then_some((source, id))
 }
 
 #[cfg(test)]
@@ -69,6 +118,84 @@ mod tests {
             folded("@2", "create %5\n insert %5 b0 %2\n set %5 @2\n remove %2 b0\n erase %2"),
             [""; 0]
         );
+    }
+
+    /// SimpleLoopUnswitch, PR 98789: the switch in the preheader is the one of the loop.
+    #[test]
+    fn a_switch_taken_out_of_a_loop() {
+        let unswitched = |kind: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1: %1 br @1
+                 b1 -> b2 b3: %2 {kind} @2
+                 b2 -> b1: %3 call! @3, %4 br @4
+                 b3: %5 ret @5
+                 after
+                 b0 -> b6 b3: %7 switch
+                 b6 -> b1: %1 br @1
+                 b1 -> b2: %8 br @2
+                 b2 -> b1: %3 call! @3, %4 br @4
+                 b3: %5 ret @5
+                 events
+                 move %1 b0 b6
+                 create %9
+                 insert %9 b0
+                 remove %9 b0
+                 erase %9
+                 create %7
+                 insert %7 b0
+                 remove %2 b1
+                 erase %2
+                 create %8
+                 insert %8 b1
+                 set %8 @2"
+            ))
+        };
+        assert_eq!(unswitched("switch"), ["lost_terminator likely lost preserve %7 <- %2"]);
+        // Not of its kind: the place is all that is known.
+        assert_eq!(unswitched("br"), ["lost_terminator likely lost preserve %7 <- %1"]);
+    }
+
+    fn threaded(to: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b2: %1 br @1
+             b1 -> b2: %2 br @2
+             b2 -> b3 b4: %3 add @3, %4 sub @4, %5 br @5
+             b3: %6 ret @6
+             b4: %7 ret @7
+             after
+             b0 -> b8: %1 br @1
+             b1 -> b2: %2 br @2
+             b2 -> b3 b4: %3 add @3, %4 sub @4, %5 br @5
+             b8 -> {to}: %13 add @3, %14 sub @4, %15 br
+             b9 -> b3: %16 sub @4, %17 br @5
+             b3: %6 ret @6
+             b4: %7 ret @7
+             events
+             create %15
+             insert %15 b8
+             create %13
+             clone %13 %3
+             insert %13 b8 %15
+             create %14
+             clone %14 %4
+             insert %14 b8 %15
+             create %17
+             clone %17 %5
+             insert %17 b9
+             create %16
+             clone %16 %4
+             insert %16 b9 %17"
+        ))
+    }
+
+    /// JumpThreading: the way out of the copy is known.
+    #[test]
+    fn the_end_of_a_copied_block() {
+        assert_eq!(threaded("b3"), ["lost_terminator likely lost preserve %15 <- %5"]);
+        // The copy was cut in two, and this is where.
+        assert_eq!(threaded("b9"), [""; 0]);
     }
 
     #[test]

@@ -9,10 +9,12 @@
 //! - [`lost_terminator`]: no location on what took the place of a terminator (paper, Preserve);
 //! - [`lost_phi`]: no location on a PHI that stands for something (paper, Preserve);
 //! - [`lost_replacement`]: no location on what replaced something (paper, Preserve);
-//! - [`lost_expansion`]: no location on what was put next to something (ours).
+//! - [`lost_expansion`]: no location on what was put next to something (ours);
+//! - [`lost_merge`]: no location where several were due to be merged (paper, section 5.5).
 //!
-//! What is accepted everywhere: no location or line 0 where a drop or a merge is due; any location that
-//! every path through the destination had before the run; whatever has no code ([`has_no_code`], [`metaloc_record::Lookup::is_marker`]).
+//! What is accepted everywhere: no location where a drop is due; line 0 where a drop or a merge is; any location that
+//! every path through the destination had before the run; whatever has no code ([`has_no_code`],
+//! [`metaloc_record::Lookup::is_marker`]).
 
 use metaloc_record::{BlockId, Inst, InstFlags, InstId, LocId, Opcode, PassRun};
 
@@ -24,6 +26,7 @@ use crate::placement::{OffPath, Placement, Placements};
 
 mod glue_branch;
 mod lost_expansion;
+mod lost_merge;
 mod lost_phi;
 mod lost_replacement;
 mod lost_terminator;
@@ -63,9 +66,15 @@ pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
             .or_else(|| lost_phi::check(case))
             .or_else(|| lost_replacement::check(case))
             .or_else(|| lost_expansion::check(case))
+            .or_else(|| lost_merge::check(case))
     } else {
-        None
+        lost_merge::check(case)
     }
+}
+
+/// Something may be said about a destination that has no location.
+pub fn is_open_without(destination: &Destination<'_>) -> bool {
+    is_lost(destination) || lost_merge::is_open(destination)
 }
 
 /// Created without a location, and nobody asked for that. A copy or a moved instruction had a location

@@ -5,10 +5,11 @@
 //! line would be shown where the source has no such step. LLVM fixed the same for sinking (commit
 //! c0a986a) and for a condition that unswitching takes out of the loop (PR 97662).
 //!
-//! The paper's relation allows it where all paths through the destination pass the loop body. So this is
-//! no finding for a hoist from a block that every path passes anyway, as LoopRotate does it from the
-//! header: there it is executed at once in either place. Copies of whole blocks (peeling, unrolling)
-//! stand for their blocks.
+//! The paper's relation allows it where all paths through the destination pass the loop body; LLVM's guide does not.
+//! A branch that goes where it left the loop anyway (trivial unswitching) is no finding, one that goes where a copy
+//! of the loop was made is: it chooses between the two. Nor is it one where the block was copied to the same place,
+//! as LoopRotate does with the header: what is moved along is part of the first iteration. Copies of whole blocks
+//! (peeling, unrolling) stand for their blocks.
 //!
 //! Likely, since all paths may well pass both places. A note for an instruction that is moved down: LLVM
 //! sinks out of loops with the location in InstCombine, and a step that is shown once at the end is what
@@ -18,7 +19,7 @@ use metaloc_record::{BlockId, InstFlags};
 
 use super::{Case, off_path};
 use crate::finding::{Confidence, Finding, Link, Operation, Source};
-use crate::lineage::Origin;
+use crate::lineage::{Destination, Origin};
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let source = source(case)?;
@@ -36,7 +37,8 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
         return None;
     }
     let down = placements.comes_before(from, case.block);
-    if !down && (placements.passes(case.block, from) || is_trivial_unswitch(case, from)) {
+    let at_once = placements.passes(case.block, from) || is_trivial_unswitch(case, from);
+    if !down && at_once && !chooses_version(case, from) && !is_hoisted_alone(case, from) {
         return None;
     }
     let sunk = down && case.destination.origin == Origin::Moved;
@@ -62,6 +64,25 @@ fn source(case: &Case<'_, '_>) -> Option<Source> {
     let mut sources = case.destination.sources.iter();
     let source = sources.find(|s| matches!(s.link, Link::Clone | Link::Move))?;
     (source.loc == case.inst().loc && !updates.set).then_some(*source)
+}
+
+/// Taken out of the loop while the rest of its block stays there, all of it.
+fn is_hoisted_alone(case: &Case<'_, '_>, from: BlockId) -> bool {
+    let copied_here = |d: &Destination<'_>| {
+        let of_block = |s: &Source| s.link == Link::Clone && case.source_block(s.inst) == Some(from);
+        d.at.block == case.block && d.origin == Origin::Cloned && d.sources.iter().any(of_block)
+    };
+    case.destination.origin == Origin::Moved
+        && !case.is(InstFlags::TERMINATOR)
+        && !case.lineage.destinations.iter().any(copied_here)
+}
+
+/// A branch that is taken out of a loop of which the run made a copy: what it decides is which of the two is run,
+/// before anything of an iteration, and the line is still there in each of them.
+fn chooses_version(case: &Case<'_, '_>, from: BlockId) -> bool {
+    case.is(InstFlags::TERMINATOR)
+        && case.destination.origin == Origin::Moved
+        && case.lineage.copies.iter().any(|(old, _)| *old == from)
 }
 
 /// A branch that is taken out of the loop and still leaves to where it left the loop: the way that it
@@ -171,21 +192,76 @@ mod tests {
         assert!(found.is_empty(), "{found:?}");
     }
 
-    /// LoopRotate hoists what is invariant from the header.
-    #[test]
-    fn hoisted_from_a_block_that_every_path_passes() {
-        let found = Scene::judge(
+    fn unswitched(copied: &str) -> Vec<String> {
+        Scene::judge(&format!(
             "before
              b0 -> b1: %1 br @1
-             b1 -> b1 b2: %2 add @2, %4 br @4
+             b1 -> b2 b3: %2 add @2, %3 br @3
+             b2 -> b3: %4 call! @4, %5 br @5
+             b3 -> b1 b4: %6 br @6
+             b4: %7 ret @7
+             after
+             b0 -> b5 b6: %3 br @3
+             b5 -> b11: %21 br
+             b11 -> b13: {copied} @2, %13 br @3
+             b13 -> b11 b4: %16 br @6
+             b6 -> b1: %1 br @1
+             b1 -> b2: %2 add @2, %22 br @3
+             b2 -> b3: %4 call! @4, %5 br @5
+             b3 -> b1 b4: %6 br @6
+             b4: %7 ret @7
+             events
+             move %1 b0 b6
+             create %12
+             clone %12 %2
+             insert %12 b11
+             create %16
+             clone %16 %6
+             insert %16 b13
+             create %13
+             clone %13 %3
+             insert %13 b11
+             create %21
+             insert %21 b5
+             move %3 b1 b0
+             create %22
+             insert %22 b1
+             set %22 @3"
+        ))
+    }
+
+    /// SimpleLoopUnswitch, PR 97662: every path passes the loop's header, and yet the branch is not of an iteration.
+    #[test]
+    fn a_branch_that_chooses_between_two_versions_of_the_loop() {
+        assert_eq!(unswitched("%12 add"), ["out_of_loop likely incorrect drop %3 <- %3"]);
+    }
+
+    fn hoisted(branch: &str, events: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 add @2, %3 icmp @3, %4 br @4
              b2: %6 ret @6
              after
-             b0 -> b1: %2 add @2, %1 br @1
-             b1 -> b1 b2: %4 br @4
+             b0 -> b1: %2 add @2, {branch} %1 br @1
+             b1 -> b1 b2: %3 icmp @3, %4 br @4
              b2: %6 ret @6
              events
-             move %2 b1 b0",
-        );
+             move %2 b1 b0
+             {events}"
+        ))
+    }
+
+    /// LICM without the update; every path passes the body, but not once.
+    #[test]
+    fn hoisted_alone() {
+        assert_eq!(hoisted("", ""), ["out_of_loop likely incorrect drop %2 <- %2"]);
+    }
+
+    /// LoopRotate hoists what is invariant from the header, and copies the rest to the same place.
+    #[test]
+    fn hoisted_with_the_block() {
+        let found = hoisted("%7 icmp @3,", "create %7\n clone %7 %3\n insert %7 b0 %1");
         assert!(found.is_empty(), "{found:?}");
     }
 

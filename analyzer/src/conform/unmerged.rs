@@ -72,7 +72,6 @@ mod tests {
     #[test]
     fn a_merged_location_is_right() {
         assert_eq!(sunk("@0", "merge %2 @2 @4"), [""; 0]);
-        assert_eq!(sunk("", "drop %2"), [""; 0]);
     }
 
     #[test]

@@ -156,3 +156,36 @@ fn a_file_that_the_source_has_not_is_said_and_a_folder_without_source_is_refused
         "no lines for tailcallelim: TailRecursionElimination.cpp is not in the source of LLVM 19.1.7";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }
+
+/// Three updates: one that matters, one that changes nothing, and one that nothing comes by.
+#[test]
+fn an_update_that_is_left_out_is_noticed_if_it_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let updates = "  Made->insertBefore(Before);
+  Made->dropLocation();
+  Before->setDebugLoc(Before->getDebugLoc());
+  if (Before == Made)
+    Made->dropLocation();
+";
+    let pass = PASS.replace("  Made->insertBefore(Before);\n", updates);
+    let source = checkout(folder.path(), "TailRecursionElimination.cpp", &pass);
+    let tests = source.join("llvm/test/Transforms/TailCallElim");
+    std::fs::create_dir_all(&tests).unwrap();
+    std::fs::write(tests.join("t.ll"), format!("; RUN: opt -passes=tailcallelim -S %s\n{INPUT}")).unwrap();
+    let bench = || {
+        let task = metaloc().args(["bench", "mutants", "tailcallelim", "--format", "json"]);
+        task.arg("--llvm-source").arg(&source)
+    };
+    let said = ran(bench().args(["--at-least", "1"])).with_status(0).stdout;
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["schema"], "metaloc.mutants/1");
+    let mutants = said["files"][0]["mutants"].as_array().unwrap();
+    let seen: Vec<_> = mutants.iter().map(|m| (m["line"].as_u64(), m["outcome"].as_str())).collect();
+    let expected = [(Some(13), Some("found")), (Some(14), Some("equivalent")), (Some(16), Some("unreached"))];
+    assert_eq!(seen, expected, "{said}");
+    assert_eq!(mutants[0]["operation"], "drop");
+    assert_eq!(mutants[0]["input"], "TailCallElim/t.ll:1");
+    ran(bench().args(["--at-least", "2"])).with_status(1);
+    let none = ran(metaloc().args(["bench", "mutants", "--file", "NoSuchFile"])).with_status(2).stderr;
+    assert!(none.contains("NoSuchFile.cpp is not in the source of LLVM"), "{none}");
+}
