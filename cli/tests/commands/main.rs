@@ -13,6 +13,7 @@ mod in_llvm;
 mod opt;
 mod plugin;
 mod prove;
+mod repair;
 mod report;
 mod report_all;
 mod selftest;
