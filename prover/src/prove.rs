@@ -1,6 +1,7 @@
 //! One function from object and IR to verdict: what `metaloc prove` does for each.
 
 use crate::expr::{Arena, Sort};
+use crate::graph::Graph;
 use crate::ir::{IrError, Module};
 use crate::object_file::{FunctionCode, RelocationKind};
 use crate::pair::{PairError, pair};
@@ -9,7 +10,6 @@ use crate::product::problem::{Problem, ProblemError, Setting};
 use crate::product::refute::{Refuted, refute};
 use crate::product::search::{Effort, Failure, Options, Search};
 use crate::smt::{Limits, Program, Solver, Statistics};
-use crate::graph::Graph;
 use crate::source::{RETURN_VALUE, SourceFunction};
 use metaloc_proof as proof;
 use std::time::{Duration, Instant};

@@ -92,7 +92,8 @@ pub fn merge(
                 new.push((address, None));
             }
             Verdict::Value(value) => {
-                let at = At { machine, function: &function.code.symbol, distance: pc - function.code.pcs.start };
+                let at =
+                    At { machine, function: &function.code.symbol, distance: pc - function.code.pcs.start };
                 let Some(encoded) = encode(value, at) else {
                     pairs.unprintable += 1;
                     pairs.kept += usize::from(said.is_some());
@@ -147,9 +148,8 @@ fn overlay(old: &[(Range<u64>, Encoded)], new: &[(Range<u64>, Option<Encoded>)])
     for pair in cuts.windows(2) {
         let at = pair[0];
         let proved = new.iter().find(|(range, _)| range.contains(&at)).map(|(_, said)| said.as_ref());
-        let said = proved.unwrap_or_else(|| {
-            old.iter().find(|(range, _)| range.contains(&at)).map(|(_, said)| said)
-        });
+        let said =
+            proved.unwrap_or_else(|| old.iter().find(|(range, _)| range.contains(&at)).map(|(_, said)| said));
         let Some(said) = said else { continue };
         match list.last_mut() {
             Some((range, last)) if range.end == at && last == said => range.end = pair[1],

@@ -230,11 +230,7 @@ fn find<P: Proved>(
 type Solution = (Vec<(Term, Rational)>, Rational);
 
 /// Solutions that hold in all forms, the shortest first; one with the places of the expression before it, first of all.
-fn solutions(
-    forms: &[(Linear, Vec<PlaceForm>)],
-    before: Option<&Exact>,
-    variant: Variant,
-) -> Vec<Solution> {
+fn solutions(forms: &[(Linear, Vec<PlaceForm>)], before: Option<&Exact>, variant: Variant) -> Vec<Solution> {
     let Some((_, first)) = forms.first() else { return Vec::new() };
     // Places that every form has, in the state that the variant allows.
     let usable: Vec<&Term> = first
@@ -284,9 +280,9 @@ fn is_address(term: &Term) -> bool {
 /// A register whatever part of it is meant.
 fn whole(term: &Term) -> Term {
     match term {
-        Term::Machine { place: Place::Register { name, .. } } => Term::Machine {
-            place: Place::Register { name: name.clone(), low_bit: 0, width_bits: 0 },
-        },
+        Term::Machine { place: Place::Register { name, .. } } => {
+            Term::Machine { place: Place::Register { name: name.clone(), low_bit: 0, width_bits: 0 } }
+        }
         other => other.clone(),
     }
 }
@@ -317,14 +313,13 @@ fn solution(forms: &[(Linear, Vec<PlaceForm>)], set: &[&Term]) -> Option<Solutio
 
 /// A solution as expressions that may be exact, the plainest first.
 fn expressions((terms, constant): &Solution, variable: &Variable) -> Vec<Exact> {
-    let divisor = terms
-        .iter()
-        .map(|(_, factor)| *factor.denom())
-        .chain([*constant.denom()])
-        .try_fold(1i128, |all, next| {
+    let divisor = terms.iter().map(|(_, factor)| *factor.denom()).chain([*constant.denom()]).try_fold(
+        1i128,
+        |all, next| {
             let common = gcd(all, next);
             (all / common).checked_mul(next)
-        });
+        },
+    );
     let Some(divisor) = divisor.filter(|divisor| *divisor < 1 << 31) else { return Vec::new() };
     let word = |number: Rational, width_bits: u32| {
         let scaled = *(number * Rational::from_integer(divisor)).numer();
@@ -332,10 +327,13 @@ fn expressions((terms, constant): &Solution, variable: &Variable) -> Vec<Exact> 
     };
     let width_of = |term: &Term| match term {
         Term::Machine { place } => place.width_bits(),
-        _ => terms.iter().find_map(|(term, _)| match term {
-            Term::Machine { place } => Some(place.width_bits()),
-            _ => None,
-        }).unwrap_or(64),
+        _ => terms
+            .iter()
+            .find_map(|(term, _)| match term {
+                Term::Machine { place } => Some(place.width_bits()),
+                _ => None,
+            })
+            .unwrap_or(64),
     };
     let build = |width_bits: u32, signed: bool| -> Option<Exact> {
         let mut sum = Sum { width_bits, terms: Vec::new(), constant: word(*constant, width_bits) };

@@ -14,11 +14,8 @@ pub type Rational = Ratio<i128>;
 /// out of hand.
 pub fn solve(matrix: &[Vec<Rational>], right: &[Rational]) -> Option<Vec<Rational>> {
     let unknowns = matrix.first().map_or(0, Vec::len);
-    let mut rows: Vec<Vec<Rational>> = matrix
-        .iter()
-        .zip(right)
-        .map(|(row, right)| row.iter().copied().chain([*right]).collect())
-        .collect();
+    let mut rows: Vec<Vec<Rational>> =
+        matrix.iter().zip(right).map(|(row, right)| row.iter().copied().chain([*right]).collect()).collect();
     let mut pivots = Vec::new();
     for column in 0..unknowns {
         let done = pivots.len();

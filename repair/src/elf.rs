@@ -166,7 +166,13 @@ impl<'a> Elf<'a> {
         let flags = if kind == PROGBITS { 0 } else { INFO_LINK };
         let align = match (kind, self.wide) {
             (PROGBITS, _) => 1,
-            (_, wide) => if wide { 8 } else { 4 },
+            (_, wide) => {
+                if wide {
+                    8
+                } else {
+                    4
+                }
+            }
         };
         self.sections.push(Section {
             name: name.to_owned(),

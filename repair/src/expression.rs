@@ -54,8 +54,8 @@ pub struct At<'a> {
 /// Number that DWARF gives to a register.
 fn register_number(machine: Machine, name: &str) -> Option<u8> {
     const WIDE: [&str; 17] = [
-        "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-        "rip",
+        "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+        "r14", "r15", "rip",
     ];
     const NARROW: [&str; 9] = ["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip"];
     let names: &[&str] = match machine {
@@ -69,7 +69,8 @@ fn register_name(machine: Machine, number: u16) -> Option<&'static str> {
     let count = if machine == Machine::X86_64 { 16 } else { 8 };
     let names: [&'static str; 16] = match machine {
         Machine::X86_64 => [
-            "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+            "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+            "r14", "r15",
         ],
         Machine::I386 => {
             ["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "", "", "", "", "", "", "", ""]
@@ -228,7 +229,11 @@ fn push_term(out: &mut Encoded, term: &SumTerm, plus: i64, at: At, divided: bool
 
 fn push_address(out: &mut Encoded, symbol: &str, machine: Machine) {
     out.bytes.push(gimli::DW_OP_addr.0);
-    out.fields.push(Field { offset: out.bytes.len(), symbol: FieldSymbol::Name(symbol.to_owned()), addend: 0 });
+    out.fields.push(Field {
+        offset: out.bytes.len(),
+        symbol: FieldSymbol::Name(symbol.to_owned()),
+        addend: 0,
+    });
     out.bytes.resize(out.bytes.len() + usize::from(machine.address_bytes()), 0);
 }
 
@@ -273,7 +278,8 @@ pub fn push(out: &mut Vec<u8>, constant: i64) {
 /// What an expression of the input says, if it is one of the plain cases: a register, a register plus a constant as a
 /// value, or a constant. `width_bits` is that of the variable.
 pub fn decode(bytes: &[u8], machine: Machine, width_bits: u32) -> Option<Exact> {
-    let encoding = gimli::Encoding { address_size: machine.address_bytes(), format: gimli::Format::Dwarf32, version: 5 };
+    let encoding =
+        gimli::Encoding { address_size: machine.address_bytes(), format: gimli::Format::Dwarf32, version: 5 };
     let mut reader = gimli::EndianSlice::new(bytes, gimli::LittleEndian);
     let mut operations = Vec::new();
     while !reader.is_empty() {
@@ -288,15 +294,20 @@ pub fn decode(bytes: &[u8], machine: Machine, width_bits: u32) -> Option<Exact> 
         let address_bits = u32::from(machine.address_bytes()) * 8;
         let name = register_name(machine, number)?.to_owned();
         let place = Place::Register { name, low_bit: 0, width_bits: width_bits.min(address_bits) };
-        (width_bits <= address_bits)
-            .then(|| SumTerm { coefficient: Word(1), term: Term::Machine { place }, extend: Extend::None })
+        (width_bits <= address_bits).then(|| SumTerm {
+            coefficient: Word(1),
+            term: Term::Machine { place },
+            extend: Extend::None,
+        })
     };
     match operations.as_slice() {
         [Operation::Register { register: number }] => Some(exact(vec![register(number.0)?], 0)),
         [Operation::RegisterOffset { register: number, offset, .. }, Operation::StackValue] => {
             Some(exact(vec![register(number.0)?], *offset))
         }
-        [Operation::UnsignedConstant { value }, Operation::StackValue] => Some(exact(Vec::new(), *value as i64)),
+        [Operation::UnsignedConstant { value }, Operation::StackValue] => {
+            Some(exact(Vec::new(), *value as i64))
+        }
         [Operation::SignedConstant { value }, Operation::StackValue] => Some(exact(Vec::new(), *value)),
         _ => None,
     }
@@ -340,7 +351,8 @@ mod tests {
     fn a_constant_is_folded_into_the_register() {
         let value = exact(64, vec![register("rax", 64, 1, Extend::None)], -16, 4);
         assert_eq!(text(&value).unwrap(), "RegisterOffset UnsignedConstant Shra StackValue");
-        let bytes = encode(&value, At { machine: Machine::X86_64, function: "f", distance: 0 }).unwrap().bytes;
+        let bytes =
+            encode(&value, At { machine: Machine::X86_64, function: "f", distance: 0 }).unwrap().bytes;
         assert_eq!(bytes, [0x70, 0x70, 0x32, 0x26, 0x9f]);
     }
 
@@ -350,7 +362,8 @@ mod tests {
         let minus_one = Word(u128::from(u64::MAX));
         let address = SumTerm { coefficient: minus_one, term: address, extend: Extend::None };
         let value = exact(64, vec![address, register("rbx", 64, 1, Extend::None)], 0, 4);
-        let expected = "RegisterOffset RegisterOffset Address Address Minus Plus Minus UnsignedConstant Shra StackValue";
+        let expected =
+            "RegisterOffset RegisterOffset Address Address Minus Plus Minus UnsignedConstant Shra StackValue";
         assert_eq!(text(&value).unwrap(), expected);
         assert!(depends_on_pc(&value));
     }
@@ -370,7 +383,10 @@ mod tests {
     fn plain_expressions_are_read() {
         let machine = Machine::X86_64;
         assert!(is_constant(&decode(&[0x30, 0x9f], machine, 32).unwrap()));
-        assert_eq!(decode(&[0x50], machine, 32).unwrap(), exact(32, vec![register("rax", 32, 1, Extend::None)], 0, 1));
+        assert_eq!(
+            decode(&[0x50], machine, 32).unwrap(),
+            exact(32, vec![register("rax", 32, 1, Extend::None)], 0, 1)
+        );
         assert_eq!(decode(&[0x11, 0x7f, 0x9f], machine, 32).unwrap().sum.constant, Word(0xffff_ffff));
         // A location in memory, and a value of several operations.
         assert_eq!(decode(&[0x70, 0], machine, 32), None);

@@ -159,8 +159,10 @@ pub fn relocated(elf: &Elf, symbols: &[Symbol], number: usize) -> Result<Vec<u8>
         let Some(symbol) = symbols.get(relocation.symbol as usize) else {
             return malformed("a relocation with a symbol that is not there");
         };
-        let loaded = elf.sections.get(usize::from(symbol.section)).is_some_and(|section| section.is_allocated());
-        let base = if loaded { place(elf.machine, usize::from(symbol.section), symbol.value) } else { symbol.value };
+        let loaded =
+            elf.sections.get(usize::from(symbol.section)).is_some_and(|section| section.is_allocated());
+        let base =
+            if loaded { place(elf.machine, usize::from(symbol.section), symbol.value) } else { symbol.value };
         let value = base.wrapping_add(relocation.addend as u64);
         let start = usize::try_from(relocation.offset).ok();
         let field = start.and_then(|start| data.get_mut(start..start.checked_add(bytes)?));
@@ -177,7 +179,8 @@ pub fn set_relocations(elf: &mut Elf, of: usize, mut list: Vec<Relocation>) -> R
         Some(number) => number,
         None if list.is_empty() => return Ok(()),
         None => {
-            let table = symbol_table(elf).ok_or_else(|| Error::Unsupported("objects without symbols".into()))?;
+            let table =
+                symbol_table(elf).ok_or_else(|| Error::Unsupported("objects without symbols".into()))?;
             let (prefix, kind, bytes) = match elf.machine {
                 Machine::X86_64 => (".rela", RELA, 24),
                 Machine::I386 => (".rel", REL, 8),
@@ -271,11 +274,15 @@ fn renumber(elf: &mut Elf, table: u32, first: u32) -> Result<()> {
                 let mut data = Vec::new();
                 let mut rest = &section.data[..];
                 while !rest.is_empty() {
-                    let symbol = gimli::leb128::read::unsigned(&mut gimli::EndianSlice::new(rest, gimli::LittleEndian))
-                        .ok()
-                        .and_then(|symbol| u32::try_from(symbol).ok());
+                    let symbol = gimli::leb128::read::unsigned(&mut gimli::EndianSlice::new(
+                        rest,
+                        gimli::LittleEndian,
+                    ))
+                    .ok()
+                    .and_then(|symbol| u32::try_from(symbol).ok());
                     let Some(symbol) = symbol else { return malformed(".llvm_addrsig") };
-                    let length = rest.iter().position(|byte| byte & 0x80 == 0).map_or(rest.len(), |last| last + 1);
+                    let length =
+                        rest.iter().position(|byte| byte & 0x80 == 0).map_or(rest.len(), |last| last + 1);
                     rest = &rest[length..];
                     uleb(&mut data, u64::from(up(symbol)));
                 }

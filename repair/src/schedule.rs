@@ -87,9 +87,10 @@ fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, stores: bool)
     if row.0 == 0 {
         return None;
     }
-    let ahead = source[at..].iter().enumerate().take_while(|(number, step)| {
-        *number == 0 || (if stores { !step.stored } else { step.round == 0 })
-    });
+    let ahead = source[at..]
+        .iter()
+        .enumerate()
+        .take_while(|(number, step)| *number == 0 || (if stores { !step.stored } else { step.round == 0 }));
     let ahead: Vec<(usize, &SourceStep)> = ahead.collect();
     let exact = ahead.iter().find(|(_, step)| step.place == row);
     let line = ahead.iter().find(|(_, step)| step.place.0 == row.0);

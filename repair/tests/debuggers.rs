@@ -24,7 +24,9 @@ fn located(proof: &Proof, instructions: &[Range<u64>]) -> FunctionClaims {
         for location in function.locations.iter().filter(|location| location.variable == variable.id) {
             let end = location.machine_prefix.paths.ends().unwrap().map(|(_, to)| to);
             let point = end.unwrap_or(function.nodes[location.node as usize].machine_point);
-            let MachinePlace::Instruction { pc } = function.machine_points[point as usize].place else { panic!() };
+            let MachinePlace::Instruction { pc } = function.machine_points[point as usize].place else {
+                panic!()
+            };
             found.insert(pc, Claim { is: Verdict::Value(location.value.clone()), grouped: true });
         }
         variables.push(VariableClaims {
@@ -77,17 +79,23 @@ fn made_up(object: &std::path::Path, wide: bool) -> FunctionClaims {
     let instructions = tools::instructions(object, "f");
     let bits = if wide { 64 } else { 32 };
     let constant = |value: i64, width_bits: u32| Exact {
-        sum: Sum { width_bits, terms: Vec::new(), constant: Word(value as u128 & (u128::MAX >> (128 - width_bits))) },
+        sum: Sum {
+            width_bits,
+            terms: Vec::new(),
+            constant: Word(value as u128 & (u128::MAX >> (128 - width_bits))),
+        },
         divisor: Word(1),
         signed: true,
     };
-    let address = SumTerm { coefficient: Word(1), term: Term::Address { symbol: "X".into() }, extend: Extend::None };
+    let address =
+        SumTerm { coefficient: Word(1), term: Term::Address { symbol: "X".into() }, extend: Extend::None };
     let address = Exact {
         sum: Sum { width_bits: bits, terms: vec![address], constant: Word(4) },
         divisor: Word(1),
         signed: true,
     };
-    let stack = Place::Register { name: if wide { "rsp" } else { "esp" }.into(), low_bit: 0, width_bits: bits };
+    let stack =
+        Place::Register { name: if wide { "rsp" } else { "esp" }.into(), low_bit: 0, width_bits: bits };
     let stack = SumTerm { coefficient: Word(1), term: Term::Machine { place: stack }, extend: Extend::None };
     let stack = Exact {
         sum: Sum { width_bits: bits, terms: vec![stack], constant: Word(8) },
@@ -133,7 +141,9 @@ fn structures_of_all_kinds_are_read_back_by_both_debuggers() {
         (&["-gdwarf-5", "-O2", "-fno-pie"], "-no-pie"),
         (&["-gdwarf-4", "-O2", "-ffunction-sections", "-fPIE"], "-pie"),
     ];
-    for (compiler, width) in [("gcc-12", "-m64"), ("gcc-12", "-m32"), ("clang-19", "-m64"), ("clang-19", "-m32")] {
+    for (compiler, width) in
+        [("gcc-12", "-m64"), ("gcc-12", "-m32"), ("clang-19", "-m64"), ("clang-19", "-m32")]
+    {
         for (flags, linking) in kinds {
             let folder = Folder::new();
             let source = folder.write("t.c", PROGRAM.as_bytes());

@@ -159,7 +159,10 @@ impl Setting<'_> {
                 return Ok(Err((VerdictName::Unknown, "the proof is of other code".to_owned())));
             }
             if function.asserted().next().is_some() {
-                return Ok(Err((VerdictName::Unknown, "the proof has obligations that are only asserted".to_owned())));
+                return Ok(Err((
+                    VerdictName::Unknown,
+                    "the proof has obligations that are only asserted".to_owned(),
+                )));
             }
             return Ok(Ok((function.clone(), proof.globals.clone())));
         }
@@ -219,14 +222,7 @@ fn check_again(repaired: &Repaired, claims: &[FunctionClaims]) -> Result<()> {
     Ok(())
 }
 
-fn document(
-    name: &str,
-    bytes: &[u8],
-    args: &Repair,
-    source: &[u8],
-    ir: &str,
-    found: &[Found],
-) -> Document {
+fn document(name: &str, bytes: &[u8], args: &Repair, source: &[u8], ir: &str, found: &[Found]) -> Document {
     let mut document = Document {
         schema: metaloc_proof::SCHEMA.to_owned(),
         object: metaloc_proof::Object {
@@ -260,7 +256,8 @@ fn summary(args: &Repair, name: &str, found: Vec<Found>, repaired: &Repaired, ch
     let functions = found
         .into_iter()
         .map(|found| {
-            let counted = found.claims.as_ref().and_then(|_| counts.next().copied().flatten()).unwrap_or_default();
+            let counted =
+                found.claims.as_ref().and_then(|_| counts.next().copied().flatten()).unwrap_or_default();
             total += counted;
             FunctionRow {
                 name: found.name,

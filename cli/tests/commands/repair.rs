@@ -63,7 +63,8 @@ fn the_counter_of_s000_is_true_at_every_pc_of_its_loop() {
     let (object, source) = (regress("objects/s000-gcc12-nopic.o"), regress("objects/s000.ll"));
     let (repaired, proof) = (folder.path().join("s000.o"), folder.path().join("proof.json"));
     let repair = metaloc().arg("repair").arg(&object).arg("--source").arg(&source).arg("-o").arg(&repaired);
-    let said = ran(repair.args(["--stats", "--format", "json", "--write-proof"]).arg(&proof)).with_status(0).stdout;
+    let said =
+        ran(repair.args(["--stats", "--format", "json", "--write-proof"]).arg(&proof)).with_status(0).stdout;
     let said: Value = serde_json::from_str(&said).unwrap();
     assert!(schema().is_valid(&said), "{said}");
     let mut more = said.clone();
@@ -85,7 +86,8 @@ fn the_counter_of_s000_is_true_at_every_pc_of_its_loop() {
     let repair = metaloc().arg("repair").arg(&object).arg("--source").arg(&source).arg("--proof").arg(&proof);
     ran(repair.arg("-o").arg(&again)).with_status(0);
     assert!(std::fs::read(&again).unwrap() == std::fs::read(&repaired).unwrap());
-    let repair = metaloc().arg("repair").arg(&repaired).arg("--source").arg(&source).arg("--proof").arg(&proof);
+    let repair =
+        metaloc().arg("repair").arg(&repaired).arg("--source").arg(&source).arg("--proof").arg(&proof);
     ran(repair.arg("-o").arg(&again)).with_status(0);
     assert!(std::fs::read(&again).unwrap() == std::fs::read(&repaired).unwrap(), "a second repair");
 

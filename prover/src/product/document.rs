@@ -396,11 +396,9 @@ pub(super) fn obligation(
     };
     let discharge = match part.shown {
         Shown::Rewriting => proof::Discharge::Normaliser { query, rewrites: rewrites.to_vec() },
-        Shown::Solver => proof::Discharge::Solver {
-            query,
-            solver: solver.0.clone(),
-            version: solver.1.clone(),
-        },
+        Shown::Solver => {
+            proof::Discharge::Solver { query, solver: solver.0.clone(), version: solver.1.clone() }
+        }
     };
     let (index, of) = part.part;
     proof::Obligation {

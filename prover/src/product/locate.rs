@@ -284,11 +284,14 @@ impl Locator {
             let number = self.machine.edges.iter().position(|edge| edge.from.0 == from && edge.to.0 == to);
             let Some(number) = number else { return mismatch("a step of the machine that is none") };
             let whole = &self.machine.edges[number];
-            let Point::Pc(pc) = self.machine.points[from as usize] else { return mismatch("a step from the exit") };
+            let Point::Pc(pc) = self.machine.points[from as usize] else {
+                return mismatch("a step from the exit");
+            };
             machine.push(MachinePosition { pc, stored, steps: machine_steps.len(), peek: None });
             let mut before = 0;
             for (peek, edge) in self.machine.edges.iter().enumerate() {
-                let inside = edge.from.0 == from && edge.to.0 as usize >= self.setting.problem.machine.points.len();
+                let inside =
+                    edge.from.0 == from && edge.to.0 as usize >= self.setting.problem.machine.points.len();
                 if !inside {
                     continue;
                 }
@@ -310,7 +313,8 @@ impl Locator {
         }
         let mut elements = Vec::new();
         flatten(&edge.source.paths, &mut elements)?;
-        let source = self.source_positions(self.function.nodes[edge.from as usize].source_point, &elements)?;
+        let source =
+            self.source_positions(self.function.nodes[edge.from as usize].source_point, &elements)?;
         Ok(EdgePositions {
             node: edge.from as usize,
             machine_steps,
@@ -330,10 +334,19 @@ impl Locator {
         let mut at = start;
         for number in 0..=elements.len() {
             let round = rounds.entry(at).or_default();
-            let Some(point) = self.source.points.get(at as usize).cloned() else { return mismatch("a source point") };
+            let Some(point) = self.source.points.get(at as usize).cloned() else {
+                return mismatch("a source point");
+            };
             let location = |point: usize| self.source_infos.get(point).and_then(|info| info.location.clone());
             let whole = location(at as usize);
-            found.push(SourcePosition { location: whole, stored, round: *round, elements: number, peek: None, point });
+            found.push(SourcePosition {
+                location: whole,
+                stored,
+                round: *round,
+                elements: number,
+                peek: None,
+                point,
+            });
             stored = false;
             let mut before = 0;
             for (peek, edge) in self.source.edges.iter().enumerate() {
@@ -455,7 +468,9 @@ impl Locator {
             (Term::Machine { place: proof::Place::Register { name, low_bit, width_bits } }, Extend::None) => {
                 match (low_bit, width_bits) {
                     (0, bits) if *bits == self.address_bits => Some(Place::Register(name.clone())),
-                    (low, 32) if low % 32 == 0 => Some(Place::Word { register: name.clone(), lane: low / 32 }),
+                    (low, 32) if low % 32 == 0 => {
+                        Some(Place::Word { register: name.clone(), lane: low / 32 })
+                    }
                     _ => None,
                 }
             }
@@ -467,9 +482,10 @@ impl Locator {
             (Term::Value { value: number }, Extend::None) => Some(Place::Value(value(*number)?)),
             (Term::Value { value: number }, Extend::Zero) => Some(Place::ZeroExtended(value(*number)?)),
             (Term::Value { value: number }, Extend::Sign) => Some(Place::SignExtended(value(*number)?)),
-            (Term::Global { side: proof::Side::Source, symbol, offset_bytes, width_bits: 32 }, Extend::None) => {
-                Some(Place::Global(symbol.clone(), *offset_bytes))
-            }
+            (
+                Term::Global { side: proof::Side::Source, symbol, offset_bytes, width_bits: 32 },
+                Extend::None,
+            ) => Some(Place::Global(symbol.clone(), *offset_bytes)),
             _ => None,
         }
     }
@@ -492,8 +508,12 @@ impl Locator {
         let arena = &mut self.arena;
         let value = match &term.term {
             Term::Machine { place } => machine_place(arena, address_bits, place),
-            Term::Entry { place: proof::Place::Register { name, low_bit: 0, .. } } => entry_variable(arena, name),
-            Term::Entry { place: proof::Place::StackSlot { offset_bytes: 0, .. } } => entry_variable(arena, "return"),
+            Term::Entry { place: proof::Place::Register { name, low_bit: 0, .. } } => {
+                entry_variable(arena, name)
+            }
+            Term::Entry { place: proof::Place::StackSlot { offset_bytes: 0, .. } } => {
+                entry_variable(arena, "return")
+            }
             Term::Entry { .. } => return mismatch("a place at entry"),
             Term::Address { symbol } => arena.variable(&address_name(symbol), Sort::Bits(address_bits)),
             Term::Global { side, symbol, offset_bytes, width_bits } => {
@@ -509,7 +529,9 @@ impl Locator {
                 arena.load(memory, address, width_bits / 8)
             }
             Term::Value { value } => {
-                let Some(value) = self.function.values.get(*value as usize) else { return mismatch("a value") };
+                let Some(value) = self.function.values.get(*value as usize) else {
+                    return mismatch("a value");
+                };
                 arena.variable(&value.name, Sort::Bits(value.width_bits))
             }
         };
@@ -596,10 +618,15 @@ impl Locator {
         if let Some(known) = self.edges[edge].guessing.take() {
             return Ok(known);
         }
-        let last = At { edge, machine: self.edges[edge].machine.len() - 1, source: self.edges[edge].source.len() - 1 };
+        let last = At {
+            edge,
+            machine: self.edges[edge].machine.len() - 1,
+            source: self.edges[edge].source.len() - 1,
+        };
         let mut triple = self.triple(last)?;
         let given = triple.given.clone();
-        let mut roots: Vec<ExprId> = triple.source.accesses.iter().map(|access| access.what.address).collect();
+        let mut roots: Vec<ExprId> =
+            triple.source.accesses.iter().map(|access| access.what.address).collect();
         roots.extend(triple.machine.accesses.iter().map(|access| access.what.address));
         let (mut context, _, _) = self.context();
         let found = context.add_lemmas(&format!("locate edge {edge}"), &mut triple, &given, &roots, &[]);
@@ -663,7 +690,11 @@ impl Locator {
     }
 
     /// What a variable is at a place, and what the machine's places are there. Nothing if it has no value.
-    pub fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, LocateError> {
+    pub fn forms(
+        &mut self,
+        at: At,
+        variable: usize,
+    ) -> Result<Option<(Linear, Vec<PlaceForm>)>, LocateError> {
         let Some(target) = self.bound_value(at, variable) else { return Ok(None) };
         let mut assumed = self.guessing(at.edge)?;
         let machine = self.walk_machine(at.edge, at.machine);
@@ -674,7 +705,8 @@ impl Locator {
         let target = form(&mut self.arena, &mut self.normaliser, target);
         let mut places = Vec::new();
         for term in self.places() {
-            let plain = proof::SumTerm { coefficient: proof::Word(1), term: term.clone(), extend: Extend::None };
+            let plain =
+                proof::SumTerm { coefficient: proof::Word(1), term: term.clone(), extend: Extend::None };
             let before = self.term(&plain, self.address_bits)?;
             let after = substituted(&mut self.arena, &[&machine.values], before);
             let change = self.change(before, after);
@@ -707,7 +739,8 @@ impl Locator {
     /// Places that a location may speak of.
     fn places(&self) -> Vec<Term> {
         const WIDE: [&str; 15] = [
-            "rax", "rcx", "rdx", "rbx", "rsi", "rdi", "rbp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+            "rax", "rcx", "rdx", "rbx", "rsi", "rdi", "rbp", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+            "r15",
         ];
         const NARROW: [&str; 7] = ["eax", "ecx", "edx", "ebx", "esi", "edi", "ebp"];
         let names: &[&str] = if self.address_bits == 64 { &WIDE } else { &NARROW };
@@ -808,7 +841,9 @@ impl Locator {
         for point in &self.machine.points[coarse..] {
             let Point::Pc(pc) = point else { return None };
             let place = proof::MachinePlace::Instruction { pc: *pc };
-            function.machine_points.push(proof::MachinePoint { id: function.machine_points.len() as u32, place });
+            function
+                .machine_points
+                .push(proof::MachinePoint { id: function.machine_points.len() as u32, place });
         }
         let mut numbers = BTreeMap::new();
         let program = (self.solver.program().name(), self.solver.program().version.clone());
@@ -816,7 +851,8 @@ impl Locator {
         for (location, certified) in &self.shown {
             let last = location.machine_prefix.paths.ends().ok()?.map(|(_, last)| last);
             let last = last.unwrap_or(function.nodes[location.node as usize].machine_point);
-            let proof::MachinePlace::Instruction { pc } = function.machine_points.get(last as usize)?.place else {
+            let proof::MachinePlace::Instruction { pc } = function.machine_points.get(last as usize)?.place
+            else {
                 return None;
             };
             if !keep(location.variable, pc) {
@@ -876,13 +912,19 @@ impl Locator {
                     let known = function.values.iter().position(|value| value.name == name);
                     let number = known.unwrap_or_else(|| {
                         let id = function.values.len();
-                        function.values.push(proof::Value { id: id as u32, name: name.to_owned(), width_bits });
+                        function.values.push(proof::Value {
+                            id: id as u32,
+                            name: name.to_owned(),
+                            width_bits,
+                        });
                         id
                     });
                     proof::BindingValue::Value { value: number as u32 }
                 }
                 source::Bound::Value(_) => continue,
-                source::Bound::Constant(bits) => proof::BindingValue::Constant { word: proof::Word(bits.value()) },
+                source::Bound::Constant(bits) => {
+                    proof::BindingValue::Constant { word: proof::Word(bits.value()) }
+                }
                 source::Bound::Undefined => proof::BindingValue::Undefined,
             };
             variables.push(proof::Binding { variable: *variable as u32, is });
@@ -894,7 +936,12 @@ impl Locator {
             return Some(known.id);
         }
         let id = function.source_points.len() as u32;
-        function.source_points.push(proof::SourcePoint { id, place, location: info.location.clone(), variables });
+        function.source_points.push(proof::SourcePoint {
+            id,
+            place,
+            location: info.location.clone(),
+            variables,
+        });
         Some(id)
     }
 }
@@ -964,7 +1011,9 @@ fn add(arena: &Arena, id: ExprId, factor: i128, form: &mut Linear, depth: u32) -
             }
             Some(())
         }
-        Expr::SignExtend { of, .. } | Expr::Extract { low_bit: 0, of, .. } => add(arena, *of, factor, form, depth + 1),
+        Expr::SignExtend { of, .. } | Expr::Extract { low_bit: 0, of, .. } => {
+            add(arena, *of, factor, form, depth + 1)
+        }
         Expr::Concat(parts) => match parts.as_ref() {
             [zeros, of] if arena.as_constant(*zeros).is_some_and(|bits| bits.value() == 0) => {
                 add(arena, *of, factor, form, depth + 1)
@@ -1068,7 +1117,8 @@ fn flatten(paths: &Paths, elements: &mut Vec<Element>) -> Result<(), LocateError
         Paths::Series(parts) => parts.iter().try_for_each(|part| flatten(part, elements)),
         Paths::Repeat { times, body } => (0..*times).try_for_each(|_| flatten(body, elements)),
         Paths::Parallel(branches) => {
-            let steps: Result<Vec<Vec<(u32, u32)>>, LocateError> = branches.iter().map(machine_steps).collect();
+            let steps: Result<Vec<Vec<(u32, u32)>>, LocateError> =
+                branches.iter().map(machine_steps).collect();
             elements.extend(split(&steps?));
             Ok(())
         }
@@ -1082,7 +1132,10 @@ fn split(branches: &[Vec<(u32, u32)>]) -> Vec<Element> {
     while rest.iter().all(|branch| !branch.is_empty()) {
         // The first point that all the rests pass.
         let passes = |branch: &[(u32, u32)], point: u32| branch.iter().position(|(_, to)| *to == point);
-        let next = rest[0].iter().map(|(_, to)| *to).find(|point| rest.iter().all(|branch| passes(branch, *point).is_some()));
+        let next = rest[0]
+            .iter()
+            .map(|(_, to)| *to)
+            .find(|point| rest.iter().all(|branch| passes(branch, *point).is_some()));
         let Some(next) = next else { break };
         let from = rest[0][0].0;
         let mut ways: Vec<Paths> = Vec::new();

@@ -9,7 +9,11 @@ use std::ops::Range;
 pub type LineColumn = (u64, u64);
 
 /// Rows that begin at each pc of a function, in the order of the table: several at one pc are several steps there.
-pub fn rows(unit: &gimli::Unit<Bytes>, base: u64, pcs: &Range<u64>) -> Result<BTreeMap<u64, Vec<LineColumn>>> {
+pub fn rows(
+    unit: &gimli::Unit<Bytes>,
+    base: u64,
+    pcs: &Range<u64>,
+) -> Result<BTreeMap<u64, Vec<LineColumn>>> {
     let mut found = BTreeMap::<u64, Vec<LineColumn>>::new();
     let Some(program) = unit.line_program.clone() else { return Ok(found) };
     let mut rows = program.rows();

@@ -94,7 +94,9 @@ impl Old {
     pub fn at(&self, address: u64) -> Option<&Encoded> {
         match self {
             Old::Everywhere(encoded) => Some(encoded),
-            Old::List(list) => list.iter().find(|(range, _)| range.contains(&address)).map(|(_, encoded)| encoded),
+            Old::List(list) => {
+                list.iter().find(|(range, _)| range.contains(&address)).map(|(_, encoded)| encoded)
+            }
             Old::Nothing | Old::Other(_) => None,
         }
     }
@@ -111,7 +113,8 @@ impl Sections {
     /// Reads the sections; refuses files whose debug information is not here.
     pub fn read(elf: &Elf) -> Result<Sections> {
         let compressed = elf.sections.iter().find(|section| {
-            section.is_compressed() && (section.name.starts_with(".debug") || section.name.starts_with(".zdebug"))
+            section.is_compressed()
+                && (section.name.starts_with(".debug") || section.name.starts_with(".zdebug"))
         });
         if let Some(section) = compressed {
             return unsupported(format!(
@@ -136,7 +139,9 @@ impl Sections {
         for id in Sections::ALL {
             let Some(number) = elf.find(id.name()) else { continue };
             sections.data.insert(id.name(), relocated(elf, &known, number)?);
-            if elf.relocatable && [SectionId::DebugInfo, SectionId::DebugLoc, SectionId::DebugLocLists].contains(&id) {
+            if elf.relocatable
+                && [SectionId::DebugInfo, SectionId::DebugLoc, SectionId::DebugLocLists].contains(&id)
+            {
                 let mut list = relocations(elf, number)?;
                 list.sort_by_key(|relocation| relocation.offset);
                 sections.relocations.insert(id.name(), list);
@@ -178,9 +183,9 @@ impl Sections {
 
 /// Address of pc 0 of a function as it is read. `None` if the function is not there.
 pub fn base(elf: &Elf, symbols: &[Symbol], function: &FunctionCode) -> Option<u64> {
-    let symbol = symbols
-        .iter()
-        .find(|symbol| symbol.is_function() && symbol.name == function.symbol && symbol.value == function.pcs.start)?;
+    let symbol = symbols.iter().find(|symbol| {
+        symbol.is_function() && symbol.name == function.symbol && symbol.value == function.pcs.start
+    })?;
     elf.sections.get(usize::from(symbol.section))?;
     Some(if elf.relocatable { place(elf.machine, usize::from(symbol.section), 0) } else { 0 })
 }
@@ -300,7 +305,8 @@ impl<'a> Debug<'a> {
             let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification]
                 .iter()
                 .find_map(|name| last.attribute(*name));
-            let Some(AttributeValue::UnitRef(gimli::UnitOffset(offset))) = origin.map(|origin| origin.value) else {
+            let Some(AttributeValue::UnitRef(gimli::UnitOffset(offset))) = origin.map(|origin| origin.value)
+            else {
                 break;
             };
             let Some(target) = unit_offset.checked_add(offset) else { break };
@@ -346,7 +352,9 @@ impl<'a> Debug<'a> {
             if let Some(expression) = expression {
                 return Ok(Old::Everywhere(self.encoded(".debug_info", &expression)));
             }
-            let Some(mut list) = self.dwarf.attr_locations(unit, attribute.value)? else { return Ok(Old::Other("location")) };
+            let Some(mut list) = self.dwarf.attr_locations(unit, attribute.value)? else {
+                return Ok(Old::Other("location"));
+            };
             let section = if unit.header.version() < 5 { ".debug_loc" } else { ".debug_loclists" };
             let mut found = Vec::new();
             while let Some(part) = list.next()? {

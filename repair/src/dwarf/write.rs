@@ -12,7 +12,8 @@ use crate::elf::{Elf, Machine};
 use crate::error::{Error, Result, unsupported};
 use crate::expression::{Encoded, FieldSymbol};
 use crate::relocation::{
-    Relocation, Symbol, by_name, relocation_section, relocations, section_symbol, set_relocations, symbols, uleb,
+    Relocation, Symbol, by_name, relocation_section, relocations, section_symbol, set_relocations, symbols,
+    uleb,
 };
 use gimli::{AttributeValue, LittleEndian, Operation, Reader};
 use std::collections::BTreeMap;
@@ -270,7 +271,8 @@ impl<'a> Writer<'a> {
             lists.replaced.push((Splice { range: end..end, with: bytes }, relocations));
             // A unit that counts its lists goes on doing so.
             if lists.version >= 5
-                && let Some((header, entries)) = table(info, &self.elf.sections[section].data) {
+                && let Some((header, entries)) = table(info, &self.elf.sections[section].data)
+            {
                 lists.known_entries.insert(header, entries);
                 let added = lists.indexed.entry(header).or_default();
                 added.push(splice);
@@ -279,10 +281,11 @@ impl<'a> Writer<'a> {
             return Ok(Placed::Inserted(number, splice));
         }
         let start = lists.bytes.len();
-        lists.relocations.extend(relocations.into_iter().map(|relocation| Relocation {
-            offset: relocation.offset + start as u64,
-            ..relocation
-        }));
+        lists.relocations.extend(
+            relocations
+                .into_iter()
+                .map(|relocation| Relocation { offset: relocation.offset + start as u64, ..relocation }),
+        );
         lists.bytes.extend(bytes);
         Ok(Placed::Appended(number, start))
     }
@@ -370,9 +373,9 @@ impl<'a> Writer<'a> {
         for field in &encoded.fields {
             let symbol = match &field.symbol {
                 FieldSymbol::Number(symbol) => self.renumbered(*symbol),
-                FieldSymbol::Name(name) => *by_name(&self.symbols)
-                    .get(name.as_str())
-                    .ok_or_else(|| Error::Unsupported(format!("the address of `{name}`, which has no symbol")))?,
+                FieldSymbol::Name(name) => *by_name(&self.symbols).get(name.as_str()).ok_or_else(|| {
+                    Error::Unsupported(format!("the address of `{name}`, which has no symbol"))
+                })?,
             };
             let offset = at + field.offset;
             if self.elf.relocatable {
@@ -410,7 +413,8 @@ impl<'a> Writer<'a> {
             self.references(info, sections, splices, &mut data)?;
         }
         for (unit, offset) in moved_tables {
-            let version_5 = units.iter().any(|(info, _)| info.offset == *unit && info.unit.header.version() >= 5);
+            let version_5 =
+                units.iter().any(|(info, _)| info.offset == *unit && info.unit.header.version() >= 5);
             let field = splices.map(*unit) + if version_5 { 8 } else { 6 };
             match list.iter_mut().find(|relocation| relocation.offset == field as u64) {
                 Some(relocation) => relocation.addend = *offset as i64,
@@ -426,7 +430,8 @@ impl<'a> Writer<'a> {
             }
         }
         for wanted in patches {
-            let field = splices.inserted(wanted.splice).ok_or_else(|| Error::Dwarf("a lost change".into()))?;
+            let field =
+                splices.inserted(wanted.splice).ok_or_else(|| Error::Dwarf("a lost change".into()))?;
             let (lists, offset) = match &wanted.list {
                 Placed::Inserted(lists, number) => {
                     let lists = &self.lists[*lists];
@@ -457,7 +462,13 @@ impl<'a> Writer<'a> {
     }
 
     /// References inside of a unit.
-    fn references(&self, info: &UnitInfo, sections: &Sections, splices: &Splices, data: &mut [u8]) -> Result<()> {
+    fn references(
+        &self,
+        info: &UnitInfo,
+        sections: &Sections,
+        splices: &Splices,
+        data: &mut [u8],
+    ) -> Result<()> {
         let start = splices.map(info.offset);
         let moved = |offset: usize| -> Result<usize> {
             let old = info.offset.checked_add(offset).ok_or_else(|| Error::Dwarf("a reference".into()))?;
@@ -487,7 +498,9 @@ impl<'a> Writer<'a> {
                         }
                         patch(data, at, new as u64, bytes)?;
                     }
-                    (AttributeValue::Exprloc(expression), _) => check_expression(info, &expression.0, splices)?,
+                    (AttributeValue::Exprloc(expression), _) => {
+                        check_expression(info, &expression.0, splices)?
+                    }
                     _ => {}
                 }
                 self.check_list(info, sections, attribute.value, splices)?;
@@ -530,7 +543,9 @@ impl<'a> Writer<'a> {
     fn followers(&mut self, number: usize, splices: &Splices) -> Result<()> {
         for name in [".debug_names", ".gdb_index", ".debug_pubnames", ".debug_gnu_pubnames"] {
             if self.elf.find(name).is_some() {
-                return unsupported(format!("{name}: an index of the debug information would be out of date"));
+                return unsupported(format!(
+                    "{name}: an index of the debug information would be out of date"
+                ));
             }
         }
         if !self.elf.relocatable {
@@ -538,13 +553,14 @@ impl<'a> Writer<'a> {
         }
         let known = &self.symbols;
         let inside = |symbol: &Symbol| usize::from(symbol.section) == number && !symbol.is_section();
-        if known.iter().any(|symbol| inside(symbol) && splices.map(symbol.value as usize) as u64 != symbol.value) {
+        if known
+            .iter()
+            .any(|symbol| inside(symbol) && splices.map(symbol.value as usize) as u64 != symbol.value)
+        {
             return unsupported("symbols inside of .debug_info");
         }
-        let of_info: Vec<bool> = known
-            .iter()
-            .map(|symbol| symbol.is_section() && usize::from(symbol.section) == number)
-            .collect();
+        let of_info: Vec<bool> =
+            known.iter().map(|symbol| symbol.is_section() && usize::from(symbol.section) == number).collect();
         for section in 1..self.elf.sections.len() {
             if relocation_section(&self.elf, section).is_none() || self.elf.sections[section].is_allocated() {
                 continue;
@@ -611,7 +627,9 @@ impl<'a> Writer<'a> {
                     bytes[..4].copy_from_slice(&length.to_le_bytes());
                 }
                 data.extend(bytes);
-                list.extend(lists.relocations.iter().map(|new| Relocation { offset: start + new.offset, ..*new }));
+                list.extend(
+                    lists.relocations.iter().map(|new| Relocation { offset: start + new.offset, ..*new }),
+                );
             }
             self.elf.sections[lists.section].replace(data);
             if self.elf.relocatable {
@@ -690,18 +708,14 @@ fn contribution(info: &UnitInfo, elf: &Elf, section: usize) -> Result<Option<usi
 }
 
 /// Lengths and tables of offsets of the contributions to `.debug_loclists` after changes inside of them.
-fn grow_tables(
-    old: &[u8],
-    splices: &Splices,
-    lists: &Lists,
-    data: &mut [u8],
-) -> Result<()> {
+fn grow_tables(old: &[u8], splices: &Splices, lists: &Lists, data: &mut [u8]) -> Result<()> {
     if splices.is_empty() {
         return Ok(());
     }
     let word = |at: usize| -> Result<usize> {
         let field = old.get(at..).and_then(|rest| rest.get(..4));
-        let field = field.ok_or_else(|| Error::Dwarf("the header of a contribution to .debug_loclists".into()))?;
+        let field =
+            field.ok_or_else(|| Error::Dwarf("the header of a contribution to .debug_loclists".into()))?;
         Ok(u32::from_le_bytes(field.try_into().expect("four bytes")) as usize)
     };
     let mut at = 0;

@@ -15,7 +15,11 @@ pub fn regress(path: &str) -> PathBuf {
 }
 
 pub fn run(program: &str, arguments: &[&str]) -> Outcome {
-    Task::new(program).args(arguments).timeout(LIMIT).run().unwrap_or_else(|error| panic!("{program}: {error}"))
+    Task::new(program)
+        .args(arguments)
+        .timeout(LIMIT)
+        .run()
+        .unwrap_or_else(|error| panic!("{program}: {error}"))
 }
 
 pub fn succeed(program: &str, arguments: &[&str]) -> String {
@@ -61,7 +65,8 @@ impl Folder {
 
 /// Instructions of a function as objdump sees them.
 pub fn instructions(object: &Path, function: &str) -> Vec<Range<u64>> {
-    let listing = succeed("objdump", &["-d", "--no-show-raw-insn", &format!("--disassemble={function}"), text(object)]);
+    let listing =
+        succeed("objdump", &["-d", "--no-show-raw-insn", &format!("--disassemble={function}"), text(object)]);
     let pcs: Vec<u64> = listing
         .lines()
         .filter_map(|line| line.split_once(":\t"))
@@ -79,8 +84,11 @@ pub fn nothing_new(input: &Path, output: &Path) {
     let complaints = |path: &Path| {
         let outcome = run("llvm-dwarfdump-19", &["--verify", text(path)]);
         let all = outcome.stdout_text() + &outcome.stderr_text();
-        let mut lines: Vec<String> =
-            all.lines().filter(|line| line.contains("error:") || line.contains("warning:")).map(str::to_owned).collect();
+        let mut lines: Vec<String> = all
+            .lines()
+            .filter(|line| line.contains("error:") || line.contains("warning:"))
+            .map(str::to_owned)
+            .collect();
         lines.sort();
         lines
     };
@@ -101,21 +109,25 @@ pub fn same_program(input: &Path, output: &Path) {
         let names = succeed("readelf", &["-SW", text(path)]);
         let wanted = names.lines().filter_map(|line| line.split_once("] ")).map(|(_, rest)| rest.to_owned());
         wanted
-            .filter(|rest| [".text", ".data", ".rodata", ".eh_frame", ".bss"].iter().any(|name| rest.starts_with(name)))
+            .filter(|rest| {
+                [".text", ".data", ".rodata", ".eh_frame", ".bss"].iter().any(|name| rest.starts_with(name))
+            })
             .map(|rest| rest.split_whitespace().next().unwrap_or_default().to_owned())
             .collect::<Vec<_>>()
     };
     assert_eq!(sections(input), sections(output));
     for section in sections(input) {
         let dump = |path: &Path| run("objdump", &["-s", "-r", "-j", &section, text(path)]).stdout_text();
-        let bodies = [dump(input), dump(output)].map(|text| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>());
+        let bodies = [dump(input), dump(output)]
+            .map(|text| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(bodies[0], bodies[1], "{section}");
     }
 }
 
 /// Values of expressions at a place, as often as it is passed.
 pub fn gdb(program: &Path, at: &str, times: usize, expressions: &[&str]) -> Vec<String> {
-    let mut arguments = vec!["-nx".to_owned(), "-batch".into(), "-ex".into(), "set debuginfod enabled off".into()];
+    let mut arguments =
+        vec!["-nx".to_owned(), "-batch".into(), "-ex".into(), "set debuginfod enabled off".into()];
     arguments.extend(["-ex".into(), format!("break *({at})"), "-ex".into(), "run".into()]);
     for time in 0..times {
         for expression in expressions {

@@ -32,7 +32,8 @@ impl Proved for Asked {
     }
 
     fn machine(&self, edge: usize) -> Vec<MachineStep> {
-        let step = |position: &locate::MachinePosition| MachineStep { pc: position.pc, stored: position.stored };
+        let step =
+            |position: &locate::MachinePosition| MachineStep { pc: position.pc, stored: position.stored };
         self.0.machine(edge).iter().map(step).collect()
     }
 

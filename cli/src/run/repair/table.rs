@@ -72,9 +72,8 @@ impl From<Counts> for Row {
 }
 
 impl Row {
-    const NAMES: [&'static str; 12] = [
-        "T", "U", "V", "O", "M", "I", "corrected", "grouped", "confirmed", "removed", "kept", "unprintable",
-    ];
+    const NAMES: [&'static str; 12] =
+        ["T", "U", "V", "O", "M", "I", "corrected", "grouped", "confirmed", "removed", "kept", "unprintable"];
 
     fn numbers(&self) -> [usize; 12] {
         [
