@@ -40,11 +40,15 @@ pub fn schedule<E>(
     mut reached: impl FnMut(usize, usize) -> Result<bool, E>,
 ) -> Result<Vec<(usize, bool)>, E> {
     let stores = source.iter().any(|step| step.stored);
-    let several = source.iter().any(|step| step.round > 0 && Some(step) != source.last());
+    // Without stores there is nothing to tell the iterations of one edge apart.
+    let several = !stores && source.iter().rev().skip(1).any(|step| step.round > 0);
     let mut found: Vec<(usize, bool)> = Vec::new();
     let (mut at, mut behind) = (0, false);
+    // Since the memories were last the same: the first position of the machine, that of the source, and stores.
+    let (mut since, mut synced, mut done) = (0, 0, 0);
     for (number, step) in machine.iter().enumerate() {
         behind |= step.stored;
+        done += usize::from(step.stored);
         if number == 0 {
             found.push((0, several));
             continue;
@@ -54,7 +58,10 @@ pub fn schedule<E>(
             for next in (at..source.len()).filter(|next| source[*next].stored) {
                 if same_memory(number, next)? {
                     if reached(number, next)? {
+                        let served = source[synced + 1..=next].iter().filter(|step| step.stored).count();
+                        found[since..].iter_mut().for_each(|(_, grouped)| *grouped |= served > done);
                         (at, behind) = (next, false);
+                        (since, synced, done) = (number, next, 0);
                     }
                     break;
                 }
@@ -72,7 +79,7 @@ pub fn schedule<E>(
         }
         found.push((at, several));
     }
-    Ok(mark_groups(machine, source, found))
+    Ok(found)
 }
 
 /// The next position with a row's line and column, or else its line, up to the next store.
@@ -88,23 +95,6 @@ fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, stores: bool)
     let exact = ahead.iter().find(|(_, step)| step.place == row);
     let line = ahead.iter().find(|(_, step)| step.place.0 == row.0);
     exact.or(line).map(|(number, _)| at + number)
-}
-
-/// An instruction serves several iterations if the source passes a point more than once until it goes on.
-fn mark_groups(
-    machine: &[MachineStep],
-    source: &[SourceStep],
-    mut found: Vec<(usize, bool)>,
-) -> Vec<(usize, bool)> {
-    let end = source.len().saturating_sub(1);
-    for number in 0..machine.len() {
-        let here = found[number].0;
-        let next = found[number + 1..].iter().map(|(at, _)| *at).find(|at| *at > here).unwrap_or(end);
-        let rounds = source[here..next].iter().filter(|step| step.stored).count();
-        let passes = source[next].round.saturating_sub(source[here].round);
-        found[number].1 = passes > 1 || rounds > 1 && passes > 0;
-    }
-    found
 }
 
 #[cfg(test)]
@@ -129,29 +119,28 @@ mod tests {
         source: &[SourceStep],
         rows: &[(u64, LineColumn)],
         per_store: usize,
-    ) -> Vec<usize> {
+    ) -> Vec<(usize, bool)> {
         let steps: Vec<MachineStep> =
             machine.iter().map(|(pc, stored)| MachineStep { pc: *pc, stored: *stored }).collect();
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.iter().map(|(pc, row)| (*pc, vec![*row])).collect();
         let stored = |number: usize| steps[..=number].iter().filter(|step| step.stored).count() * per_store;
         let done = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
         let same = |machine: usize, source: usize| Ok::<_, ()>(stored(machine) == done(source));
-        let found = schedule(&steps, source, &rows, same, |_, _| Ok(true)).unwrap();
-        found.into_iter().map(|(at, _)| at).collect()
+        schedule(&steps, source, &rows, same, |_, _| Ok(true)).unwrap()
     }
 
     #[test]
     fn a_vector_store_belongs_to_the_first_iteration_and_what_follows_to_the_last() {
         let machine = [(0x10, false), (0x20, false), (0x27, true), (0x2d, false)];
         let rows = [(0x10, (7, 17)), (0x20, (7, 10)), (0x27, (6, 27)), (0x2d, (6, 21))];
-        assert_eq!(run(&machine, &body(4), &rows, 4), [0, 2, 15, 16]);
+        assert_eq!(run(&machine, &body(4), &rows, 4), [(0, true), (2, true), (15, false), (16, false)]);
     }
 
     #[test]
     fn each_store_of_an_unrolled_body_has_its_iteration() {
         let machine = [(1, false), (2, true), (3, false), (4, true)];
         let rows = [(1, (7, 10)), (2, (7, 17)), (3, (7, 10)), (4, (6, 27))];
-        assert_eq!(run(&machine, &body(2), &rows, 1), [0, 5, 6, 7]);
+        assert_eq!(run(&machine, &body(2), &rows, 1), [(0, false), (5, false), (6, false), (7, false)]);
     }
 
     #[test]
@@ -160,6 +149,6 @@ mod tests {
         source.iter_mut().for_each(|step| step.stored = false);
         let machine = [(1, false), (2, false), (3, false), (4, false)];
         let rows = [(2, (7, 17)), (3, (6, 27)), (4, (6, 21))];
-        assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 3, 3]);
+        assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 3, 3].map(|at| (at, true)));
     }
 }

@@ -14,6 +14,7 @@ mod locations;
 mod opt;
 mod plugin;
 mod prove;
+mod repair;
 mod report;
 mod report_all;
 mod selftest;

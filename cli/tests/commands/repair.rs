@@ -1,0 +1,147 @@
+//! `metaloc repair`: a loop counter that gdb and lldb print rightly afterwards, a proof that keeps the obligations, and
+//! bad input.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use metaloc_toolchain::process::Task;
+use serde_json::Value;
+
+use crate::stand_in::{metaloc, ran};
+
+fn regress(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../regress").join(name)
+}
+
+fn schema() -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(include_str!("../../schemas/repair-1.json")).unwrap();
+    jsonschema::draft202012::meta::validate(&schema).unwrap();
+    jsonschema::draft202012::new(&schema).unwrap()
+}
+
+fn output(program: &str, arguments: &[String]) -> String {
+    let outcome = Task::new(program).args(arguments).timeout(Duration::from_secs(120)).run().unwrap();
+    outcome.stdout_text()
+}
+
+/// What gdb prints of expressions at a place, pass by pass.
+fn gdb(program: &Path, at: &str, passes: usize, expressions: &[&str]) -> Vec<String> {
+    let mut arguments: Vec<String> = ["-nx", "-batch", "-ex"].map(str::to_owned).to_vec();
+    arguments.extend([format!("break *({at})"), "-ex".into(), "run".into()]);
+    for _ in 0..passes {
+        for expression in expressions {
+            arguments.extend(["-ex".into(), format!("print {expression}")]);
+        }
+        arguments.extend(["-ex".into(), "continue".into()]);
+    }
+    arguments.push(program.display().to_string());
+    let text = output("gdb", &arguments);
+    let values = text.lines().filter_map(|line| line.strip_prefix('$')?.split_once(" = "));
+    values.map(|(_, value)| value.to_owned()).collect()
+}
+
+/// What lldb prints of a variable at a distance from a function's start, pass by pass.
+fn lldb(program: &Path, function: &str, distance: u64, passes: usize, variable: &str) -> Vec<String> {
+    let mut arguments: Vec<String> = ["-x", "-b"].map(str::to_owned).to_vec();
+    let mut command = |text: String| arguments.extend(["-o".to_owned(), text]);
+    command("breakpoint set -n main".into());
+    command("run".into());
+    command(format!("breakpoint set -a `(unsigned long)&{function}+{distance}`"));
+    for _ in 0..passes {
+        command("continue".into());
+        command(format!("frame variable {variable}"));
+    }
+    arguments.push(program.display().to_string());
+    let text = output("lldb-19", &arguments);
+    let values = text.lines().filter_map(|line| line.strip_prefix('(')?.split_once(" = "));
+    values.map(|(_, value)| value.to_owned()).collect()
+}
+
+#[test]
+fn the_counter_of_s000_is_true_at_every_pc_of_its_loop() {
+    let folder = tempfile::tempdir().unwrap();
+    let (object, source) = (regress("objects/s000-gcc12-nopic.o"), regress("objects/s000.ll"));
+    let (repaired, proof) = (folder.path().join("s000.o"), folder.path().join("proof.json"));
+    let repair = metaloc().arg("repair").arg(&object).arg("--source").arg(&source).arg("-o").arg(&repaired);
+    let said =
+        ran(repair.args(["--stats", "--format", "json", "--write-proof"]).arg(&proof)).with_status(0).stdout;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert!(schema().is_valid(&said), "{said}");
+    let mut more = said.clone();
+    more["functions"][0]["more"] = Value::from(1);
+    assert!(!schema().is_valid(&more), "the schema is strict");
+    let total = &said["total"];
+    let number = |name: &str| total[name].as_u64().unwrap();
+    // The six instructions of the loop had nothing before.
+    assert_eq!((number("T"), number("V"), number("M"), number("kept")), (12, 1, 7, 0), "{said}");
+
+    // Every value that was written is an obligation of the proof, and a solver confirms all of them.
+    let document: Value = serde_json::from_slice(&std::fs::read(&proof).unwrap()).unwrap();
+    assert!(document["functions"][0]["locations"].as_array().unwrap().len() >= 9);
+    let checked = ran(metaloc().args(["prove", "--check"]).arg(&proof)).with_status(0).stdout;
+    assert!(checked.ends_with("0 open, 0 refuted\n"), "{checked}");
+
+    // The same from the proof, and a second repair changes nothing.
+    let again = folder.path().join("again.o");
+    let repair = metaloc().arg("repair").arg(&object).arg("--source").arg(&source).arg("--proof").arg(&proof);
+    ran(repair.arg("-o").arg(&again)).with_status(0);
+    assert!(std::fs::read(&again).unwrap() == std::fs::read(&repaired).unwrap());
+    let repair =
+        metaloc().arg("repair").arg(&repaired).arg("--source").arg(&source).arg("--proof").arg(&proof);
+    ran(repair.arg("-o").arg(&again)).with_status(0);
+    assert!(std::fs::read(&again).unwrap() == std::fs::read(&repaired).unwrap(), "a second repair");
+
+    let driver = folder.path().join("driver.c");
+    let text = "int X[32000], Y[32000], val = 3; int s000(void);
+        int main(void) { for (int k = 0; k < 32000; k++) Y[k] = k + 1; return s000(); }";
+    std::fs::write(&driver, text).unwrap();
+    let program = folder.path().join("program");
+    let arguments = ["-no-pie", "-g", "-o"].map(str::to_owned).into_iter();
+    let paths = [&program, &driver, &repaired].map(|path| path.display().to_string());
+    output("gcc-12", &arguments.chain(paths).collect::<Vec<_>>());
+    for pc in [0x10, 0x18, 0x1c, 0x20, 0x27, 0x2d] {
+        // Memory is that of the source at a step with that value of i: everything before X[i] is written, nothing
+        // after it.
+        let same = "(i == 0 || X[i - 1] == Y[i - 1] + val) && X[i + 1] == 0";
+        let values = gdb(&program, &format!("s000+{pc}"), 3, &["i", same]);
+        assert_eq!(values.len(), 6, "{pc:#x}: {values:?}");
+        let counter: Vec<String> = values.iter().step_by(2).cloned().collect();
+        assert!(values.iter().skip(1).step_by(2).all(|value| value == "1"), "{pc:#x}: {values:?}");
+        let first: i64 = counter[0].parse().unwrap();
+        assert_eq!(counter, [0, 4, 8].map(|step| (first + step).to_string()), "{pc:#x}");
+        assert_eq!(lldb(&program, "s000", pc, 3, "i"), counter, "lldb at {pc:#x}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.o");
+    let source = regress("objects/s000.ll");
+    let refused = |object: &Path, more: &[&str], said: &str| {
+        let repair = metaloc().arg("repair").arg(object).arg("--source").arg(&source).arg("-o").arg(&out);
+        let outcome = ran(repair.args(more)).with_status(2);
+        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+        assert!(!out.exists());
+    };
+    refused(&source, &[], "no ELF file");
+    refused(Path::new("/nonexistent.o"), &[], "cannot read /nonexistent.o");
+    // A proof of another IR.
+    let asserted = regress("proofs/broken/dead-end.json");
+    let object = regress("objects/s000-gcc12-nopic.o");
+    refused(&object, &["--proof", asserted.to_str().unwrap()], "dead-end.json");
+}
+
+#[test]
+fn assertions_are_no_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.o");
+    let object = regress("objects/s000-gcc12-nopic.o");
+    let proof = regress("proofs/equal/s000-gcc12-nopic.json");
+    let repair = metaloc().arg("repair").arg(&object).arg("--source").arg(regress("objects/s000.ll"));
+    let outcome = ran(repair.arg("--proof").arg(proof).arg("-o").arg(&out));
+    // By hand, of the same IR: refused by function, and the output is the input.
+    let outcome = outcome.with_status(0);
+    assert!(outcome.stdout.contains("only asserted"), "{}", outcome.stdout);
+    assert!(std::fs::read(&out).unwrap() == std::fs::read(&object).unwrap());
+}
