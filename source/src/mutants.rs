@@ -198,8 +198,19 @@ impl SourceFile {
         };
         // What merges or sets is a statement of its own above; remarks and variables have locations of their own;
         // and what is read from a location, or kept for later, is not given to anything.
-        let other =
-            ["Remark", "Dbg", "Debug", "Loc", "DIExpression", "emit", "dump", "print", "insert", "push", "DVR"];
+        let other = [
+            "Remark",
+            "Dbg",
+            "Debug",
+            "Loc",
+            "DIExpression",
+            "emit",
+            "dump",
+            "print",
+            "insert",
+            "push",
+            "DVR",
+        ];
         let is_other = other.iter().any(|part| name.contains(part));
         let in_remark = ancestors(call)
             .take_while(|node| node.kind() != "compound_statement")
