@@ -49,6 +49,9 @@ const SEED: u64 = 1;
 /// No test of LLVM takes a tenth of this.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How long a run of a program may take without the plugin; sqlite3 takes half a minute if nothing else runs.
+const PATIENCE_WITH_PROGRAMS: Duration = Duration::from_secs(1200);
+
 /// The LLVM that the tests are of. There, failing is a result like any other; elsewhere it says that the
 /// input, or an option, is too new or too old.
 const TESTS_OF: u32 = 19;
@@ -122,7 +125,7 @@ impl Check {
         let baseline = if self.llvm.major == TESTS_OF { Baseline::Any } else { Baseline::Succeeding };
         let stdin = item.line.stdin_for(&item.test).map_or(Stdin::Null, Stdin::File);
         let task = Task::new(&self.llvm.opt).args(item.line.args_for(&item.test)).stdin(stdin);
-        self.compare(baseline, task, item.line.shows_stderr, item.loading)
+        self.compare(baseline, task, item.line.shows_stderr, item.loading, PATIENCE)
     }
 
     fn programs(&self) -> Result<Tally> {
@@ -144,7 +147,8 @@ impl Check {
         }
         let progress = Progress::new(runs.len());
         let verdicts = parallel::map(&runs, self.workers, |(name, task)| {
-            let verdict = self.compare(Baseline::Any, task.clone(), false, Loading::Plugin)?;
+            let verdict =
+                self.compare(Baseline::Any, task.clone(), false, Loading::Plugin, PATIENCE_WITH_PROGRAMS)?;
             progress.done(name);
             Ok(verdict)
         })?;
@@ -159,9 +163,10 @@ impl Check {
         task: Task,
         with_stderr: bool,
         loading: Loading,
+        patience: Duration,
     ) -> Result<Verdict> {
         let plain = |folder: &Path, before: usize| {
-            let task = task.clone().cwd(folder).timeout(PATIENCE);
+            let task = task.clone().cwd(folder).timeout(patience);
             let task = match before {
                 0 => task,
                 _ => task.env("GLIBC_TUNABLES", format!("glibc.malloc.tcache_count={before}")),
@@ -174,7 +179,7 @@ impl Check {
                 Loading::Preload => task.clone().env("LD_PRELOAD", &self.plugin).env("METALOC_PRELOAD", "1"),
             };
             // Slower than without, and the machine may be busy: that is not what is measured here.
-            let task = task.cwd(folder).timeout(PATIENCE * 10);
+            let task = task.cwd(folder).timeout(patience * 10);
             let task = task.env("METALOC_OUT", folder.join("report.json")).env_remove("METALOC");
             let task = task.env("METALOC_AUDIT", "1");
             Ok(Shown::of(task.run()?, with_stderr))
