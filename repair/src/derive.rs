@@ -6,7 +6,7 @@ use crate::dwarf::read::FunctionCode;
 use crate::echelon::{Rational, solve};
 use crate::expression::depends_on_pc;
 use crate::object::{Said, SaidVariable};
-use crate::schedule::{MachineStep, SourceStep, schedule};
+use crate::schedule::{MachineStep, Scheduled, SourceStep, schedule};
 use metaloc_proof::{Exact, Extend, Place, Sum, SumTerm, Term, Variable, Word};
 use num_traits::{One, Zero};
 use std::collections::{BTreeMap, BTreeSet};
@@ -129,8 +129,15 @@ pub fn derive<P: Proved>(
         for instruction in &instructions {
             let pc = instruction.start;
             let Some(all) = places.get(&pc) else { continue };
+            // Where the point of the source is not known, nothing is.
+            let Some(all) = all.iter().copied().collect::<Option<Vec<(At, Scheduled)>>>() else { continue };
+            // A debugger would show a line that the value is not about.
+            if all.iter().any(|(_, found)| !found.agrees) {
+                before = None;
+                continue;
+            }
             let at: Vec<At> = all.iter().map(|(at, _)| *at).collect();
-            let grouped = all.iter().any(|(_, grouped)| *grouped);
+            let grouped = all.iter().any(|(_, found)| found.grouped);
             // A node of which the paper's first variant says something.
             let is_node = at.iter().any(|at| at.machine == 0);
             if variant == Variant::None && !is_node {
@@ -163,9 +170,12 @@ fn is_variable(said: &SaidVariable, claims: &VariableClaims) -> bool {
     said.name == claims.name && said.line == claims.line && column
 }
 
+/// By pc: positions on the product graph, if the point of the source is known there.
+type Occurrences = BTreeMap<u64, Vec<Option<(At, Scheduled)>>>;
+
 /// Where each pc occurs on the product graph, with the point of the source that it belongs to there.
-fn occurrences<P: Proved>(proved: &mut P, said: &Said) -> Result<BTreeMap<u64, Vec<(At, bool)>>, P::Error> {
-    let mut found = BTreeMap::<u64, Vec<(At, bool)>>::new();
+fn occurrences<P: Proved>(proved: &mut P, said: &Said) -> Result<Occurrences, P::Error> {
+    let mut found = Occurrences::new();
     for edge in 0..proved.edges() {
         let (machine, source) = (proved.machine(edge), proved.source(edge));
         let at = |machine, source| At { edge, machine, source };
@@ -177,8 +187,9 @@ fn occurrences<P: Proved>(proved: &mut P, said: &Said) -> Result<BTreeMap<u64, V
             |machine, source| asked.borrow_mut().same_memory(at(machine, source)),
             |machine, source| asked.borrow_mut().reached(at(machine, source)),
         )?;
-        for (number, (step, (source, grouped))) in machine.iter().zip(points).enumerate() {
-            found.entry(step.pc).or_default().push((at(number, source), grouped));
+        for (number, (step, point)) in machine.iter().zip(points).enumerate() {
+            let occurrence = point.map(|point| (at(number, point.source), point));
+            found.entry(step.pc).or_default().push(occurrence);
         }
     }
     Ok(found)

@@ -267,7 +267,7 @@ pub fn push(out: &mut Vec<u8>, constant: i64) {
         out.push(gimli::DW_OP_lit0.0 + constant as u8);
         return;
     }
-    if constant >= 0 && constant < 256 {
+    if (0..256).contains(&constant) {
         out.extend([gimli::DW_OP_const1u.0, constant as u8]);
         return;
     }
@@ -294,7 +294,7 @@ pub fn decode(bytes: &[u8], machine: Machine, width_bits: u32) -> Option<Exact> 
         let address_bits = u32::from(machine.address_bytes()) * 8;
         let name = register_name(machine, number)?.to_owned();
         let place = Place::Register { name, low_bit: 0, width_bits: width_bits.min(address_bits) };
-        (width_bits <= address_bits).then(|| SumTerm {
+        (width_bits <= address_bits).then_some(SumTerm {
             coefficient: Word(1),
             term: Term::Machine { place },
             extend: Extend::None,
@@ -304,6 +304,25 @@ pub fn decode(bytes: &[u8], machine: Machine, width_bits: u32) -> Option<Exact> 
         [Operation::Register { register: number }] => Some(exact(vec![register(number.0)?], 0)),
         [Operation::RegisterOffset { register: number, offset, .. }, Operation::StackValue] => {
             Some(exact(vec![register(number.0)?], *offset))
+        }
+        // gcc: a register plus a constant, shifted, plus a constant. Modulo 2^32 that is the shifted sum of both.
+        [
+            Operation::RegisterOffset { register: number, offset, .. },
+            Operation::UnsignedConstant { value: by },
+            Operation::Shr,
+            rest @ ..,
+        ] if width_bits <= 32 && machine == Machine::X86_64 && (1..32).contains(by) => {
+            let plus = match rest {
+                [Operation::StackValue] => 0,
+                [Operation::PlusConstant { value }, Operation::StackValue] => i64::try_from(*value).ok()?,
+                _ => return None,
+            };
+            let constant = plus.checked_mul(1 << by)?.checked_add(*offset)?;
+            let name = register_name(machine, number.0)?.to_owned();
+            let place = Place::Register { name, low_bit: 0, width_bits: 64 };
+            let term = SumTerm { coefficient: Word(1), term: Term::Machine { place }, extend: Extend::None };
+            let sum = Sum { width_bits: 64, terms: vec![term], constant: Word(u128::from(constant as u64)) };
+            Some(Exact { sum, divisor: Word(1 << by), signed: false })
         }
         [Operation::UnsignedConstant { value }, Operation::StackValue] => {
             Some(exact(Vec::new(), *value as i64))
@@ -388,6 +407,9 @@ mod tests {
             exact(32, vec![register("rax", 32, 1, Extend::None)], 0, 1)
         );
         assert_eq!(decode(&[0x11, 0x7f, 0x9f], machine, 32).unwrap().sum.constant, Word(0xffff_ffff));
+        // (rax - 4 >> 2) + 1, as gcc writes it.
+        let shifted = decode(&[0x70, 0x7c, 0x32, 0x25, 0x23, 1, 0x9f], machine, 32).unwrap();
+        assert_eq!((shifted.sum.constant, shifted.divisor, shifted.signed), (Word(0), Word(4), false));
         // A location in memory, and a value of several operations.
         assert_eq!(decode(&[0x70, 0], machine, 32), None);
         assert_eq!(decode(&[0x70, 0, 0x31, 0x22, 0x9f], machine, 32), None);

@@ -1,11 +1,13 @@
 //! Which point of the source a pc belongs to: s(pc), by positions along an edge of the product.
 //!
-//! At a node it is the node's own point. From there both programs go on, the source never back. Memory decides first:
-//! where the machine has stored something, the source goes on to where it has stored the same, and it does not pass
-//! its own next store before the machine has done that one. So each store of a scalar unrolled body has its own
-//! iteration, and what comes after a vector store belongs to the last iteration that it served. Where there are no
-//! stores on the edge, the source stays in its first iteration. Within these bounds the line table decides: the next
-//! point that has the line and the column of a row at the pc. No row, or line 0: the point stays.
+//! At a node it is the node's own point. From there both programs go on, the source never back. If the source goes round
+//! its loop more than once on the edge, memory decides first: where the machine has stored something, the source goes on
+//! to where it has stored the same, and it does not pass its own next store before the machine has done that one. So
+//! each store of a scalar unrolled body has its own iteration, and what comes after a vector store belongs to the last
+//! iteration that it served. Where there are no stores on such an edge, the source stays in its first iteration. Within
+//! these bounds the line table decides: the next point that has the line and the column of a row at the pc. No row, or
+//! line 0: the point stays. Where the memories are not seen to be the same again up to the end of the edge, nothing is
+//! known from the first such store on.
 
 use crate::dwarf::lines::LineColumn;
 use std::collections::BTreeMap;
@@ -30,46 +32,62 @@ pub struct SourceStep {
     pub round: usize,
 }
 
-/// The position of the source for each position of the machine, and whether the instruction there serves several
-/// iterations. `same_memory` and `reached` are asked of a pair of positions.
+/// The point of the source that a position of the machine belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scheduled {
+    /// Position of the source.
+    pub source: usize,
+    /// Whether the instruction serves several iterations.
+    pub grouped: bool,
+    /// Whether the line is that of the last row at or before the pc; a node's own point always agrees.
+    pub agrees: bool,
+}
+
+/// The point of the source for each position of the machine, if it is known. `same_memory` and `reached` are asked of a
+/// pair of positions.
 pub fn schedule<E>(
     machine: &[MachineStep],
     source: &[SourceStep],
     rows: &BTreeMap<u64, Vec<LineColumn>>,
     mut same_memory: impl FnMut(usize, usize) -> Result<bool, E>,
     mut reached: impl FnMut(usize, usize) -> Result<bool, E>,
-) -> Result<Vec<(usize, bool)>, E> {
-    let stores = source.iter().any(|step| step.stored);
-    // Without stores there is nothing to tell the iterations of one edge apart.
-    let several = !stores && source.iter().rev().skip(1).any(|step| step.round > 0);
-    let mut found: Vec<(usize, bool)> = Vec::new();
-    let (mut at, mut behind) = (0, false);
+) -> Result<Vec<Option<Scheduled>>, E> {
+    let again = source.iter().rev().skip(1).any(|step| step.round > 0);
+    let stores = again && source.iter().any(|step| step.stored);
+    let bounds = match (again, stores) {
+        (false, _) => Bounds::None,
+        (true, true) => Bounds::Store,
+        // Nothing tells the iterations of the edge apart.
+        (true, false) => Bounds::Round,
+    };
+    let mut found: Vec<Scheduled> = Vec::new();
+    let (mut at, mut behind, mut agrees) = (0, None, true);
     // Since the memories were last the same: the first position of the machine, that of the source, and stores.
     let (mut since, mut synced, mut done) = (0, 0, 0);
     for (number, step) in machine.iter().enumerate() {
-        behind |= step.stored;
-        done += usize::from(step.stored);
-        if number == 0 {
-            found.push((0, several));
-            continue;
+        if step.stored && stores {
+            behind = behind.or(Some(number));
+            done += 1;
         }
-        if behind && stores {
+        if behind.is_some() {
             // Memory can only be the same right after a store of the source.
-            for next in (at..source.len()).filter(|next| source[*next].stored) {
+            for next in (at + 1..source.len()).filter(|next| source[*next].stored) {
                 if same_memory(number, next)? {
                     if reached(number, next)? {
                         let served = source[synced + 1..=next].iter().filter(|step| step.stored).count();
-                        found[since..].iter_mut().for_each(|(_, grouped)| *grouped |= served > done);
-                        (at, behind) = (next, false);
+                        found[since..].iter_mut().for_each(|found| found.grouped |= served > done);
+                        (at, behind) = (next, None);
                         (since, synced, done) = (number, next, 0);
                     }
                     break;
                 }
             }
         }
-        if !behind {
-            for row in rows.get(&step.pc).into_iter().flatten() {
-                if let Some(next) = next_in_line(source, at, *row, stores)
+        let rows = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
+        // A node has its own point.
+        if behind.is_none() && number > 0 {
+            for row in rows {
+                if let Some(next) = next_in_line(source, at, *row, bounds)
                     && next != at
                     && reached(number, next)?
                 {
@@ -77,20 +95,37 @@ pub fn schedule<E>(
                 }
             }
         }
-        found.push((at, several));
+        let line = rows.last().map_or(0, |row| row.0);
+        if line != 0 && number > 0 {
+            agrees = source[at].place.0 == line;
+        }
+        found.push(Scheduled { source: at, grouped: bounds == Bounds::Round, agrees });
     }
-    Ok(found)
+    let known = behind.unwrap_or(machine.len());
+    Ok(found.into_iter().enumerate().map(|(number, found)| (number < known).then_some(found)).collect())
 }
 
-/// The next position with a row's line and column, or else its line, up to the next store.
-fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, stores: bool) -> Option<usize> {
+/// How far the source may go on by the line table alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bounds {
+    None,
+    /// Up to its next store.
+    Store,
+    /// In its first iteration.
+    Round,
+}
+
+/// The next position with a row's line and column, or else its line, within the bounds.
+fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, bounds: Bounds) -> Option<usize> {
     if row.0 == 0 {
         return None;
     }
-    let ahead = source[at..]
-        .iter()
-        .enumerate()
-        .take_while(|(number, step)| *number == 0 || (if stores { !step.stored } else { step.round == 0 }));
+    let inside = |step: &SourceStep| match bounds {
+        Bounds::None => true,
+        Bounds::Store => !step.stored,
+        Bounds::Round => step.round == 0,
+    };
+    let ahead = source[at..].iter().enumerate().take_while(|(number, step)| *number == 0 || inside(step));
     let ahead: Vec<(usize, &SourceStep)> = ahead.collect();
     let exact = ahead.iter().find(|(_, step)| step.place == row);
     let line = ahead.iter().find(|(_, step)| step.place.0 == row.0);
@@ -119,28 +154,35 @@ mod tests {
         source: &[SourceStep],
         rows: &[(u64, LineColumn)],
         per_store: usize,
-    ) -> Vec<(usize, bool)> {
+    ) -> Vec<Option<(usize, bool)>> {
         let steps: Vec<MachineStep> =
             machine.iter().map(|(pc, stored)| MachineStep { pc: *pc, stored: *stored }).collect();
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.iter().map(|(pc, row)| (*pc, vec![*row])).collect();
         let stored = |number: usize| steps[..=number].iter().filter(|step| step.stored).count() * per_store;
         let done = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
         let same = |machine: usize, source: usize| Ok::<_, ()>(stored(machine) == done(source));
-        schedule(&steps, source, &rows, same, |_, _| Ok(true)).unwrap()
+        let found = schedule(&steps, source, &rows, same, |_, _| Ok(true)).unwrap();
+        found.into_iter().map(|found| found.map(|found| (found.source, found.grouped))).collect()
     }
 
     #[test]
     fn a_vector_store_belongs_to_the_first_iteration_and_what_follows_to_the_last() {
         let machine = [(0x10, false), (0x20, false), (0x27, true), (0x2d, false)];
         let rows = [(0x10, (7, 17)), (0x20, (7, 10)), (0x27, (6, 27)), (0x2d, (6, 21))];
-        assert_eq!(run(&machine, &body(4), &rows, 4), [(0, true), (2, true), (15, false), (16, false)]);
+        assert_eq!(
+            run(&machine, &body(4), &rows, 4),
+            [(0, true), (2, true), (15, false), (16, false)].map(Some)
+        );
     }
 
     #[test]
     fn each_store_of_an_unrolled_body_has_its_iteration() {
         let machine = [(1, false), (2, true), (3, false), (4, true)];
         let rows = [(1, (7, 10)), (2, (7, 17)), (3, (7, 10)), (4, (6, 27))];
-        assert_eq!(run(&machine, &body(2), &rows, 1), [(0, false), (5, false), (6, false), (7, false)]);
+        assert_eq!(
+            run(&machine, &body(2), &rows, 1),
+            [(0, false), (5, false), (6, false), (7, false)].map(Some)
+        );
     }
 
     #[test]
@@ -149,6 +191,21 @@ mod tests {
         source.iter_mut().for_each(|step| step.stored = false);
         let machine = [(1, false), (2, false), (3, false), (4, false)];
         let rows = [(2, (7, 17)), (3, (6, 27)), (4, (6, 21))];
-        assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 3, 3].map(|at| (at, true)));
+        assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 3, 3].map(|at| Some((at, true))));
+    }
+
+    #[test]
+    fn one_iteration_follows_the_line_table_alone() {
+        // A store that the source makes on some paths only is not seen to be the same.
+        let machine = [(1, false), (2, true), (3, false)];
+        let rows = [(2, (6, 27)), (3, (6, 21))];
+        let source = &body(1)[1..];
+        assert_eq!(run(&machine, source, &rows, 7), [0, 2, 3].map(|at| Some((at, false))));
+    }
+
+    #[test]
+    fn nothing_is_known_after_a_store_that_does_not_match() {
+        let machine = [(1, false), (2, true), (3, false)];
+        assert_eq!(run(&machine, &body(2), &[(2, (6, 27))], 7), [Some((0, false)), None, None]);
     }
 }

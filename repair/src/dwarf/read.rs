@@ -339,7 +339,8 @@ impl<'a> Debug<'a> {
             },
             None => return Ok(None),
         };
-        Ok(Some(vec![low.wrapping_sub(base)..high.wrapping_sub(base)]))
+        let range = low.wrapping_sub(base)..high.wrapping_sub(base);
+        Ok(Some(Vec::from([range])))
     }
 
     fn old(&self, unit: &gimli::Unit<Bytes<'a>>, entry: &Entry<'a>) -> Result<Old> {
