@@ -89,6 +89,8 @@ pub fn prove(
     let mut solver = Solver::new(program.clone(), options.query);
     let mut cost = Cost::default();
     let verdict = attempt(module, code, &mut solver, options, &mut cost)?;
+    let slow = solver.slow.iter().map(|(name, time)| format!("slow: {name}: {time:?}"));
+    cost.notes.extend(slow);
     (cost.time, cost.statistics) = (thread_time() - begun + solver.statistics.spent, solver.statistics);
     Ok((verdict, cost))
 }
