@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Verdict::Unsupported(what) => println!("{name}: {what}"),
     }
     for note in &cost.notes {
-        println!("wrong: {note}");
+        println!("note: {note}");
     }
     println!("{:?} {:?} {:?}", cost.effort, cost.statistics, cost.time);
     Ok(())

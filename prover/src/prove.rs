@@ -105,6 +105,8 @@ pub fn prove(
     if code.image.is_some() && matches!(verdict, Verdict::Refuted(_)) {
         verdict = attempt(module, code, Some(Partition::Merged), &mut solver, options, &mut cost)?;
     }
+    let slow = solver.slow.iter().map(|(name, time)| format!("slow: {name}: {time:?}"));
+    cost.notes.extend(slow);
     (cost.time, cost.statistics) = (thread_time() - begun + solver.statistics.spent, solver.statistics);
     Ok((verdict, cost))
 }

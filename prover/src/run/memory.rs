@@ -1,33 +1,41 @@
 //! Memory of a concrete state: pages that are shared until they are written. What was never written is made
 //! up from a key, always the same, so a state costs what it changed.
+//!
+//! A run copies its state at every step, so the table of pages is shared, too: pages that were written lately
+//! stand beside it and join it now and then.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 const PAGE_BYTES: u64 = 256;
 type Page = [u8; PAGE_BYTES as usize];
 
 /// Bytes by 64-bit address.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Memory {
     key: u64,
-    pages: HashMap<u64, Rc<Page>>,
+    /// Pages by number, but for those that are in `recent`.
+    settled: Rc<HashMap<u64, Rc<Page>>>,
+    recent: BTreeMap<u64, Rc<Page>>,
 }
+
+/// Pages that are copied with a state.
+const MOST_RECENT: usize = 24;
 
 impl Memory {
     /// All made up from a key.
     pub fn made_up(key: u64) -> Memory {
-        Memory { key: key & !3, pages: HashMap::new() }
+        Memory { key: key & !3, ..Memory::default() }
     }
 
     /// The same, of small numbers: words are often equal, or zero, or one more than another.
     pub fn made_up_small(key: u64) -> Memory {
-        Memory { key: key & !3 | 1, pages: HashMap::new() }
+        Memory { key: key & !3 | 1, ..Memory::default() }
     }
 
     /// The same, of numbers that would do as indices.
     pub fn made_up_indices(key: u64) -> Memory {
-        Memory { key: key & !3 | 2, pages: HashMap::new() }
+        Memory { key: key & !3 | 2, ..Memory::default() }
     }
 
     /// Some bytes, little-endian; addresses wrap around.
@@ -41,20 +49,32 @@ impl Memory {
 
     /// One byte.
     pub fn byte(&self, address: u64) -> u8 {
-        match self.pages.get(&(address / PAGE_BYTES)) {
+        match self.page(address / PAGE_BYTES) {
             Some(page) => page[(address % PAGE_BYTES) as usize],
             None => made_up_byte(self.key, address),
         }
     }
 
+    fn page(&self, number: u64) -> Option<&Rc<Page>> {
+        self.recent.get(&number).or_else(|| self.settled.get(&number))
+    }
+
     /// Replaces one byte.
     pub fn set_byte(&mut self, address: u64, byte: u8) {
-        let number = address / PAGE_BYTES;
-        let key = self.key;
-        let page = self.pages.entry(number).or_insert_with(|| Rc::new(made_up_page(key, number)));
-        let old = &page[(address % PAGE_BYTES) as usize];
-        if *old != byte {
-            Rc::make_mut(page)[(address % PAGE_BYTES) as usize] = byte;
+        let (number, offset) = (address / PAGE_BYTES, (address % PAGE_BYTES) as usize);
+        if self.byte(address) == byte {
+            return;
+        }
+        if !self.recent.contains_key(&number) {
+            if self.recent.len() >= MOST_RECENT {
+                Rc::make_mut(&mut self.settled).extend(std::mem::take(&mut self.recent));
+            }
+            let page = self.settled.get(&number).cloned();
+            let page = page.unwrap_or_else(|| Rc::new(made_up_page(self.key, number)));
+            self.recent.insert(number, page);
+        }
+        if let Some(page) = self.recent.get_mut(&number) {
+            Rc::make_mut(page)[offset] = byte;
         }
     }
 
@@ -68,14 +88,17 @@ impl Memory {
     /// Whether every byte is the same.
     pub fn same_as(&self, other: &Memory) -> bool {
         // Two keys make up two memories: no number of pages makes those equal.
-        self.key == other.key
-            && self.pages.keys().chain(other.pages.keys()).all(|number| {
-                match (self.pages.get(number), other.pages.get(number)) {
-                    (Some(left), Some(right)) => Rc::ptr_eq(left, right) || left == right,
-                    (Some(page), None) | (None, Some(page)) => **page == made_up_page(self.key, *number),
-                    (None, None) => true,
-                }
-            })
+        if self.key != other.key {
+            return false;
+        }
+        let same = |number: &u64| match (self.page(*number), other.page(*number)) {
+            (Some(left), Some(right)) => Rc::ptr_eq(left, right) || left == right,
+            (Some(page), None) | (None, Some(page)) => **page == made_up_page(self.key, *number),
+            (None, None) => true,
+        };
+        let shared = Rc::ptr_eq(&self.settled, &other.settled);
+        self.recent.keys().chain(other.recent.keys()).all(same)
+            && (shared || self.settled.keys().chain(other.settled.keys()).all(same))
     }
 }
 
@@ -122,6 +145,25 @@ mod tests {
         memory.store(251, 0x0102_0304_0506_0708_090a, 10);
         assert_eq!(memory.load(251, 10), 0x0102_0304_0506_0708_090a);
         assert_eq!((memory.byte(250), memory.byte(260)), (below, 1));
+    }
+
+    #[test]
+    fn many_pages_are_kept_and_copies_do_not_see_each_other() {
+        let mut memory = Memory::made_up(8);
+        let mut copies = Vec::new();
+        for number in 0..5 * MOST_RECENT as u64 {
+            memory.store(number * PAGE_BYTES + 8, u128::from(number), 4);
+            memory.store(8, u128::from(number), 4);
+            copies.push(memory.clone());
+        }
+        for (number, copy) in (0u64..).zip(&copies) {
+            assert_eq!(copy.load(8, 4), u128::from(number));
+            assert!((1..=number).all(|page| copy.load(page * PAGE_BYTES + 8, 4) == u128::from(page)));
+            assert!(
+                copy.same_as(&copy.clone())
+                    && (copy.same_as(&memory) == (copy.load(8, 4) == memory.load(8, 4)))
+            );
+        }
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub use program::{Kind, Program};
 /// How much more time on the clock than processor time is waited for.
 pub const WALL_FACTOR: u32 = 10;
 
+/// A question that takes longer is worth a note.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// What a query may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -115,6 +118,8 @@ pub struct Solver {
     pub statistics: Statistics,
     /// Changes the models, not the answers.
     seed: u64,
+    /// Questions that took long, with their processor time.
+    pub slow: Vec<(String, Duration)>,
     /// What the function that is asked about may cost.
     budget: Option<Budget>,
 }
@@ -138,6 +143,7 @@ impl Solver {
             answers: HashMap::new(),
             statistics: Statistics::default(),
             seed: 1,
+            slow: Vec::new(),
             budget: None,
         }
     }
@@ -188,6 +194,9 @@ impl Solver {
         };
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let output = self.run(&script, limits)?;
+        if output.usage.cpu() > SLOW {
+            self.slow.push((name.to_owned(), output.usage.cpu()));
+        }
         let answer = match program::verdict(&output, limits.time) {
             program::Verdict::Unsat => Answer::Unsat,
             program::Verdict::Sat(values) => match model::read(arena, &wanted, &values) {
