@@ -4,7 +4,7 @@
 use crate::dwarf::read::{FunctionCode, Old, VariableInfo};
 use crate::dwarf::write::List;
 use crate::elf::Machine;
-use crate::expression::{At, Encoded, encode, is_constant, reads_no_state};
+use crate::expression::{At, Encoded, FieldSymbol, encode, is_constant, reads_no_state};
 use crate::stats::Pairs;
 use metaloc_proof::Exact;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +68,7 @@ pub fn merge(
     variable: &VariableClaims,
     info: &VariableInfo,
     base: u64,
-    machine: Machine,
+    (machine, names): (Machine, &BTreeMap<&str, u32>),
 ) -> (Option<List>, Pairs) {
     let mut pairs = Pairs::default();
     let old = old_list(function, info, base);
@@ -94,11 +94,12 @@ pub fn merge(
             Verdict::Value(value) => {
                 let at =
                     At { machine, function: &function.code.symbol, distance: pc - function.code.pcs.start };
-                let Some(encoded) = encode(value, at) else {
+                let Some(mut encoded) = encode(value, at) else {
                     pairs.unprintable += 1;
                     pairs.kept += usize::from(said.is_some());
                     continue;
                 };
+                number_symbols(&mut encoded, names);
                 if visible && said != Some(&encoded) {
                     pairs.updated.insert(pc);
                     pairs.missing += usize::from(said.is_none());
@@ -117,6 +118,17 @@ pub fn merge(
         (None, pairs)
     } else {
         (Some(merged), pairs)
+    }
+}
+
+/// Symbols as the input's expressions have them. One that the file does not have is refused when it is written.
+fn number_symbols(encoded: &mut Encoded, names: &BTreeMap<&str, u32>) {
+    for field in &mut encoded.fields {
+        if let FieldSymbol::Name(name) = &field.symbol
+            && let Some(number) = names.get(name.as_str())
+        {
+            field.symbol = FieldSymbol::Number(*number);
+        }
     }
 }
 

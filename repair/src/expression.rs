@@ -29,6 +29,8 @@ pub struct Field {
     pub symbol: FieldSymbol,
     /// Added to it.
     pub addend: i64,
+    /// Type of the relocation, in the numbering of the machine.
+    pub kind: u32,
 }
 
 /// A symbol by what is known of it.
@@ -233,6 +235,7 @@ fn push_address(out: &mut Encoded, symbol: &str, machine: Machine) {
         offset: out.bytes.len(),
         symbol: FieldSymbol::Name(symbol.to_owned()),
         addend: 0,
+        kind: machine.absolute(),
     });
     out.bytes.resize(out.bytes.len() + usize::from(machine.address_bytes()), 0);
 }

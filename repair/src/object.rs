@@ -7,7 +7,7 @@ use crate::dwarf::write::{Change, rewrite};
 use crate::elf::{Elf, Machine};
 use crate::error::Result;
 use crate::expression::decode;
-use crate::relocation::symbols;
+use crate::relocation::{by_name, symbols};
 use crate::stats::{Counts, count};
 use metaloc_proof::Exact;
 use std::collections::BTreeMap;
@@ -128,6 +128,8 @@ impl<'a> Object<'a> {
         let debug = self.sections.debug()?;
         let functions: Vec<FunctionCode> = claims.iter().map(|claims| claims.code.clone()).collect();
         let units = self.units(&debug, &functions)?;
+        let known = symbols(&self.elf)?;
+        let names = by_name(&known);
         let mut counts: Vec<Option<Counts>> = claims.iter().map(|_| None).collect();
         let mut changed: Vec<(&UnitInfo, Vec<Change>)> = Vec::new();
         for unit in &units {
@@ -139,7 +141,8 @@ impl<'a> Object<'a> {
                     let mut matching = info.variables.iter().filter(|info| variable.is(info));
                     // Two entries for one declaration: it is not clear which one is meant.
                     let (Some(found), None) = (matching.next(), matching.next()) else { continue };
-                    let (list, counted) = merge(function, variable, found, info.base, self.elf.machine);
+                    let (list, counted) =
+                        merge(function, variable, found, info.base, (self.elf.machine, &names));
                     pairs.push(counted);
                     changes.extend(list.map(|list| Change {
                         entry: found.entry,

@@ -154,6 +154,9 @@ fn structures_of_all_kinds_are_read_back_by_both_debuggers() {
             let repaired = Object::parse(&bytes).unwrap().repair(std::slice::from_ref(&function)).unwrap();
             let what = format!("{compiler} {all:?}");
             assert!(repaired.counts[0].unwrap().updated_pcs > 0, "{what}");
+            let again =
+                Object::parse(&repaired.bytes).unwrap().repair(std::slice::from_ref(&function)).unwrap();
+            assert!(again.bytes == repaired.bytes, "{what}: a second repair changes something");
             let written = folder.write("repaired.o", &repaired.bytes);
             tools::nothing_new(&object, &written);
             tools::same_program(&object, &written);

@@ -15,6 +15,8 @@ pub struct Sections {
     data: HashMap<&'static str, Vec<u8>>,
     /// Relocations of the sections that hold expressions.
     relocations: HashMap<&'static str, Vec<Relocation>>,
+    address_bytes: u8,
+    absolute: u32,
 }
 
 /// The debug information of an object.
@@ -22,6 +24,8 @@ pub struct Debug<'a> {
     /// As gimli reads it.
     pub dwarf: gimli::Dwarf<Bytes<'a>>,
     sections: &'a Sections,
+    address_bytes: u8,
+    absolute: u32,
 }
 
 /// A function of the object.
@@ -135,7 +139,11 @@ impl Sections {
             }
         }
         let known = symbols(elf)?;
-        let mut sections = Sections::default();
+        let mut sections = Sections {
+            address_bytes: elf.machine.address_bytes(),
+            absolute: elf.machine.absolute(),
+            ..Sections::default()
+        };
         for id in Sections::ALL {
             let Some(number) = elf.find(id.name()) else { continue };
             sections.data.insert(id.name(), relocated(elf, &known, number)?);
@@ -172,7 +180,12 @@ impl Sections {
         let load = |id: SectionId| -> std::result::Result<Bytes<'_>, gimli::Error> {
             Ok(Bytes::new(self.data.get(id.name()).map_or(&[], Vec::as_slice), LittleEndian))
         };
-        Ok(Debug { dwarf: gimli::Dwarf::load(load)?, sections: self })
+        Ok(Debug {
+            dwarf: gimli::Dwarf::load(load)?,
+            sections: self,
+            address_bytes: self.address_bytes,
+            absolute: self.absolute,
+        })
     }
 
     /// A section's bytes.
@@ -439,9 +452,16 @@ impl<'a> Debug<'a> {
             offset: (relocation.offset - start) as usize,
             symbol: FieldSymbol::Number(relocation.symbol),
             addend: relocation.addend,
+            kind: relocation.kind,
         };
         let fields: Vec<Field> = inside.map(field).collect();
-        Encoded { bytes: expression.slice().to_vec(), fields }
+        let mut bytes = expression.slice().to_vec();
+        // What was filled in for reading is not what the file has there.
+        for field in fields.iter().filter(|field| field.kind == self.absolute) {
+            let end = bytes.len().min(field.offset + usize::from(self.address_bytes));
+            bytes[field.offset..end].fill(0);
+        }
+        Encoded { bytes, fields }
     }
 }
 

@@ -379,7 +379,7 @@ impl<'a> Writer<'a> {
             };
             let offset = at + field.offset;
             if self.elf.relocatable {
-                let (offset, kind, addend) = (offset as u64, self.machine().absolute(), field.addend);
+                let (offset, kind, addend) = (offset as u64, field.kind, field.addend);
                 out.1.push(Relocation { offset, kind, symbol, addend });
             } else {
                 let value = self.symbols[symbol as usize].value.wrapping_add(field.addend as u64);
