@@ -94,6 +94,12 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
+/// A proved function with the globals that its proof names.
+type Given = (Function, Vec<Global>);
+
+/// Why there is no proof to work with.
+type NotProved = (VerdictName, String);
+
 /// What came of one function.
 struct Found {
     name: String,
@@ -146,11 +152,7 @@ impl Setting<'_> {
     }
 
     /// The proof of a function: given, or found now.
-    fn proved(
-        &self,
-        code: &FunctionCode,
-        query: Limits,
-    ) -> Result<Result<(Function, Vec<Global>), (VerdictName, String)>> {
+    fn proved(&self, code: &FunctionCode, query: Limits) -> Result<Result<Given, NotProved>> {
         if let Some(proof) = self.proof {
             let Some(function) = proof.functions.iter().find(|function| function.name == code.name) else {
                 return Ok(Err((VerdictName::Unknown, "not in the proof".to_owned())));

@@ -118,11 +118,11 @@ fn header(words: &[Token], layout: &DataLayout) -> Result<Function, String> {
     };
     let before = words[1..at].iter();
     // All but `ccc` pass parameters in places of their own.
-    let convention = before.filter_map(|token| match token {
+    let mut convention = before.filter_map(|token| match token {
         Token::Word(word) if word.ends_with("cc") && word != "ccc" => Some(word),
         _ => None,
     });
-    function.refused = convention.last().map(|word| format!("calling convention {word}"));
+    function.refused = convention.next_back().map(|word| format!("calling convention {word}"));
     let mut cursor = Cursor::new(&words[at + 1..], layout);
     cursor.expect('(')?;
     match cursor.list(')', parameter) {

@@ -87,7 +87,7 @@ pub enum Invariant {
         condition: ExprId,
     },
     /// An inequality.
-    Bound(Bound),
+    Bound(Box<Bound>),
     /// The two memories agree on a region.
     Equal(Region),
 }
@@ -309,7 +309,7 @@ impl Node {
                 found.push(Invariant::Zero { relation, wide, condition });
             }
         }
-        found.extend(self.bounds.iter().cloned().map(Invariant::Bound));
+        found.extend(self.bounds.iter().cloned().map(Box::new).map(Invariant::Bound));
         found.extend(self.equal.iter().map(|(region, ..)| Invariant::Equal(region.clone())));
         Some(found)
     }

@@ -535,7 +535,7 @@ impl<'a> Search<'a> {
             // By node: the head of an outer loop is seen seldom, and its last turn is a bound.
             visits.resize(product.nodes.len(), 0);
             visits[at] += 1;
-            if visits[at] <= ALL_VISITS || visits[at] % SOME_VISITS == 0 {
+            if visits[at] <= ALL_VISITS || visits[at].is_multiple_of(SOME_VISITS) {
                 product.nodes[at].add(&state);
             }
         }

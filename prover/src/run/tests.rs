@@ -110,7 +110,7 @@ fn memory_wraps_around_at_the_width_of_its_addresses() {
     let (low, old) = (arena.load(stored, zero, 2), arena.load(memory, zero, 2));
     let (across, first) = (arena.load(memory, start, 4), arena.load(memory, start, 2));
     let mut table = Table::default();
-    let code = Code::new(&mut arena, &mut table, &[whole, low, across, first, old]);
+    let code = Code::new(&arena, &mut table, &[whole, low, across, first, old]);
     let bits: Vec<u128> = code.bits(&table.made_up(3)).iter().map(|bits| bits.value()).collect();
     assert_eq!((bits[0], bits[1]), (0x4433_2211, 0x4433));
     assert_eq!(bits[2], bits[4] << 16 | bits[3], "without a store as well");
