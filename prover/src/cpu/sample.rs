@@ -266,15 +266,17 @@ fn place_memory(instruction: &Instruction, input: &mut Input, random: &mut Rando
         rest = rest.wrapping_sub(value.wrapping_mul(u64::from(instruction.memory_index_scale())));
     }
     input.general[base.number()] = if narrow { u64::from(rest as u32) } else { rest };
-    // Bit tests reach far beyond the operand: mostly keep them near.
+    // Bit tests reach far beyond the operand: mostly keep them near, and never let them reach further than a
+    // megabyte, where nothing is mapped. A random distance finds the child's own memory once in a million times.
     let bit_number = instruction.op_count() == 2 && instruction.op_kind(1) == OpKind::Register;
     if matches!(instruction.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc)
         && bit_number
         && instruction.op_register(1).full_register() != base.full_register()
         && instruction.op_register(1).full_register() != index.full_register()
-        && random.percent(80)
     {
-        input.general[instruction.op_register(1).number()] = (random.next() % 2048).wrapping_sub(1024);
+        let reach = if random.percent(80) { 1 << 10 } else { 1 << 23 };
+        input.general[instruction.op_register(1).number()] =
+            (random.next() % (2 * reach)).wrapping_sub(reach);
     }
 }
 
