@@ -13,6 +13,7 @@ pub mod code_map;
 pub mod event;
 pub mod ids;
 pub mod location;
+mod shared_slots;
 pub mod snapshot;
 
 pub use event::{Event, EventKind};

@@ -1,26 +1,20 @@
 //! A function at one moment: blocks, edges, and the location of every instruction.
 //!
-//! Successive snapshots share what a run leaves untouched, on two levels: blocks, and chunks of them by id. To
-//! copy a snapshot, or to find where two of them differ, costs a pointer per chunk, so that a run on one loop
+//! Successive snapshots share what a run leaves untouched (see [`crate::shared_slots`]), so that a run on one loop
 //! of a large function does not pay for the rest of it. Debug intrinsics and records are not instructions
 //! here; they describe variables.
 
 use std::sync::Arc;
 
 use crate::ids::{BlockId, InstId, LocId};
-
-/// Blocks with neighbouring ids, kept together. Small enough to be copied for a change of one block, large
-/// enough that there are few of them.
-const CHUNK: usize = 32;
-
-type Chunk = [Option<Arc<Block>>; CHUNK];
+use crate::shared_slots::SharedSlots;
 
 /// The control-flow graph of a function. A block is found by its id; LLVM's layout order is not kept, since no
 /// path depends on it.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     entry: Option<BlockId>,
-    chunks: Vec<Arc<Chunk>>,
+    by_id: SharedSlots<Block>,
     blocks: usize,
     instructions: usize,
 }
@@ -53,12 +47,12 @@ impl Snapshot {
 
     /// All ids are below this one.
     pub fn bound(&self) -> usize {
-        self.chunks.len() * CHUNK
+        self.by_id.bound()
     }
 
     /// A block, if it is in the function.
     pub fn get(&self, id: BlockId) -> Option<&Arc<Block>> {
-        self.chunks.get(id.index() / CHUNK)?[id.index() % CHUNK].as_ref()
+        self.by_id.get(id.index())
     }
 
     /// True if the block is in the function.
@@ -68,13 +62,12 @@ impl Snapshot {
 
     /// The blocks in the order of their ids.
     pub fn blocks(&self) -> impl Iterator<Item = &Arc<Block>> {
-        self.chunks.iter().flat_map(|chunk| chunk.iter().flatten())
+        self.by_id.iter().map(|(_, block)| block)
     }
 
     /// The ids of the blocks, in order. Does not look at the blocks.
     pub fn ids(&self) -> impl Iterator<Item = BlockId> + '_ {
-        let slots = self.chunks.iter().flat_map(|chunk| chunk.iter());
-        slots.zip(0..).filter(|(block, _)| block.is_some()).map(|(_, id)| BlockId(id))
+        self.by_id.iter().map(|(id, _)| BlockId(id as u32))
     }
 
     /// Puts a block in, or in the place of the one with the same id.
@@ -82,14 +75,14 @@ impl Snapshot {
         self.instructions += block.insts.len();
         self.blocks += 1;
         let id = block.id;
-        let old = self.slot(id).replace(block);
+        let old = self.by_id.slot(id.index()).replace(block);
         self.forget(old);
     }
 
     /// Takes a block out.
     pub fn remove(&mut self, id: BlockId) {
         if self.has(id) {
-            let old = self.slot(id).take();
+            let old = self.by_id.slot(id.index()).take();
             self.forget(old);
         }
     }
@@ -97,7 +90,7 @@ impl Snapshot {
     /// Gives a block other successors.
     pub fn set_successors(&mut self, id: BlockId, successors: Vec<BlockId>) {
         if self.get(id).is_some_and(|block| block.successors != successors)
-            && let Some(block) = self.slot(id)
+            && let Some(block) = self.by_id.slot(id.index())
         {
             Arc::make_mut(block).successors = successors;
         }
@@ -106,16 +99,7 @@ impl Snapshot {
     /// Ids of the blocks that are not the very same in both, in order. Equal blocks may be among them; what
     /// is shared is not looked at.
     pub fn differences<'a>(&'a self, other: &'a Snapshot) -> impl Iterator<Item = BlockId> + 'a {
-        let chunks = (0..self.chunks.len().max(other.chunks.len())).filter(|at| {
-            let (a, b) = (self.chunks.get(*at), other.chunks.get(*at));
-            !a.zip(b).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
-        });
-        let ids = chunks.flat_map(|at| (at * CHUNK..(at + 1) * CHUNK).map(|id| BlockId(id as u32)));
-        ids.filter(|id| match (self.get(*id), other.get(*id)) {
-            (None, None) => false,
-            (Some(a), Some(b)) => !Arc::ptr_eq(a, b),
-            _ => true,
-        })
+        self.by_id.differences(&other.by_id).map(|id| BlockId(id as u32))
     }
 
     /// True if a block is in one of the two only, or has other successors.
@@ -129,14 +113,6 @@ impl Snapshot {
     /// True if the two have the same blocks with the same successors, and the same entry.
     pub fn has_edges_of(&self, other: &Snapshot) -> bool {
         self.entry() == other.entry() && !self.differences(other).any(|id| self.is_rewired(other, id))
-    }
-
-    fn slot(&mut self, id: BlockId) -> &mut Option<Arc<Block>> {
-        let at = id.index() / CHUNK;
-        if self.chunks.len() <= at {
-            self.chunks.resize_with(at + 1, Arc::default);
-        }
-        &mut Arc::make_mut(&mut self.chunks[at])[id.index() % CHUNK]
     }
 
     fn forget(&mut self, old: Option<Arc<Block>>) {
