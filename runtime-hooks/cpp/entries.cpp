@@ -17,6 +17,9 @@ using namespace llvm;
 
 #define FRAME __builtin_frame_address(0)
 
+// What `src/address_table.rs` rests on: no two instructions begin in the same 64 bytes.
+static_assert(sizeof(Instruction) >= 64, "instructions are smaller than a granule of the address table");
+
 namespace {
 
 using InstTraits = SymbolTableListTraits<Instruction

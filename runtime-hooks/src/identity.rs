@@ -3,13 +3,13 @@
 
 use metaloc_record::{BlockId, InstId, Lookup, Opcode};
 
+use crate::address_table::AddressTable;
 use crate::ffi::{self, Ptr};
 use crate::mirror::FunctionKey;
-use crate::pointer_map::{PointerMap, key};
 
 /// All instructions ever seen, alive or not.
 pub struct Identities {
-    alive: PointerMap<InstId>,
+    alive: AddressTable,
     known: Vec<Known>,
     opcodes: [Opcode; 256],
 }
@@ -38,7 +38,7 @@ impl Identities {
             let name = unsafe { ffi::metaloc_opcode_name(number as u32).text() };
             Opcode::from_name(&name)
         });
-        Identities { alive: PointerMap::default(), known: Vec::new(), opcodes }
+        Identities { alive: AddressTable::default(), known: Vec::new(), opcodes }
     }
 
     /// A constructor runs at this address: whatever was there before is gone.
@@ -46,14 +46,14 @@ impl Identities {
         let id = InstId(self.known.len() as u32);
         let opcode = self.opcode(opcode as u8);
         self.known.push(Known { address: inst, function, block: BlockId::NOWHERE, opcode });
-        self.alive.insert(key(inst), id);
+        self.alive.put(inst, id);
         id
     }
 
     /// The id of an instruction that was read in a block, given one if it has none yet.
     pub fn meet(&mut self, inst: Ptr, opcode: u8, function: FunctionKey, block: BlockId) -> InstId {
-        let id = match self.alive.get(&key(inst)) {
-            Some(&id) => id,
+        let id = match self.get(inst) {
+            Some(id) => id,
             None => self.create(inst, u32::from(opcode), Some(function)),
         };
         let known = &mut self.known[id.index()];
@@ -64,12 +64,13 @@ impl Identities {
 
     /// The id of an instruction, if it has one.
     pub fn get(&self, inst: Ptr) -> Option<InstId> {
-        self.alive.get(&key(inst)).copied()
+        self.alive.candidate(inst).filter(|id| self.known[id.index()].address == inst)
     }
 
     /// The destructor runs: the address means nothing from now on.
     pub fn erase(&mut self, inst: Ptr) -> Option<InstId> {
-        let id = self.alive.remove(&key(inst))?;
+        let id = self.get(inst)?;
+        self.alive.clear(inst);
         self.known[id.index()].address = std::ptr::null();
         Some(id)
     }

@@ -14,6 +14,7 @@
 //! **Invariant:** observation changes nothing. No hook writes to IR, and every hook calls the original.
 #![allow(missing_docs, reason = "the interface of this crate is its C ABI, documented in cpp/shim.h")]
 
+mod address_table;
 mod crash;
 mod detour;
 mod ffi;
