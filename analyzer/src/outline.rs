@@ -33,7 +33,7 @@ use crate::cfg::graph::Rows;
 use crate::cfg::{Dominators, Graph};
 use crate::view::{Around, View};
 
-/// How many entries further up are tried before the whole function is taken.
+/// How many pairs of entry and end are tried before the whole function is taken.
 const MAX_TRIES: usize = 8;
 
 /// With more blocks that never return the whole function is taken.
@@ -70,6 +70,14 @@ pub struct Region {
     outer_loops: u32,
     /// The entry and what is between, in the outline.
     blocks: Vec<BlockId>,
+}
+
+/// Why two blocks are not the entry and the end of a region.
+enum NotClosed {
+    /// What is between them is no smaller than the function.
+    TooLarge,
+    /// Control also comes in from these blocks.
+    EnteredFrom(Vec<usize>),
 }
 
 impl Outline {
@@ -122,10 +130,29 @@ impl Outline {
             {
                 bottom = self.ends.below(node);
             }
-            if let Some(region) = self.closed(entry, bottom) {
-                return Some(region);
+            match self.closed(entry, bottom) {
+                Ok(region) => return Some(region),
+                // With an entry further up or an end further down it would be larger still.
+                Err(NotClosed::TooLarge) => return None,
+                Err(NotClosed::EnteredFrom(outside)) => {
+                    let dominators = self.view.forward_dominators();
+                    let above = outside.iter().copied().try_fold(entry, |a, b| dominators.common_above(a, b));
+                    let below = bottom.and_then(|bottom| {
+                        outside.iter().copied().try_fold(bottom, |a, b| self.ends.common_below(a, b))
+                    });
+                    // The end itself leads back if it is in a loop whose header is inside.
+                    let below =
+                        below.and_then(
+                            |end| {
+                                if outside.contains(&end) { self.ends.below(end) } else { Some(end) }
+                            },
+                        );
+                    // A block from outside that both enclose already is in no region with this entry.
+                    top =
+                        if (above, below) == (Some(entry), bottom) { dominators.above(entry) } else { above };
+                    bottom = below;
+                }
             }
-            top = self.view.forward_dominators().above(entry);
         }
         None
     }
@@ -226,7 +253,7 @@ impl Outline {
     }
 
     /// The region between two blocks if control enters at the first only.
-    fn closed(&mut self, entry: usize, end: Option<usize>) -> Option<Region> {
+    fn closed(&mut self, entry: usize, end: Option<usize>) -> Result<Region, NotClosed> {
         let graph = &self.view.graph;
         self.inside.reset(graph.len());
         self.inside.insert(entry);
@@ -235,7 +262,7 @@ impl Outline {
         while let Some(&block) = found.get(next) {
             next += 1;
             if found.len() > largest_region(graph.len()) {
-                return None;
+                return Err(NotClosed::TooLarge);
             }
             for &to in graph.successors(block as usize) {
                 if Some(to as usize) != end && self.returns[to as usize] && self.inside.insert(to as usize) {
@@ -243,13 +270,15 @@ impl Outline {
                 }
             }
         }
-        // Control enters the function at index 0.
-        let enters_elsewhere = |block: &u32| {
-            let from = self.predecessors.row(*block as usize);
-            *block == 0 || from.iter().any(|from| !self.inside.contains(*from as usize))
-        };
-        if found[1..].iter().any(enters_elsewhere) {
-            return None;
+        // Control enters the function at index 0, which no other block is above.
+        let mut outside: Vec<usize> = Vec::new();
+        for &block in &found[1..] {
+            let from = self.predecessors.row(block as usize).iter().map(|from| *from as usize);
+            outside.extend(from.filter(|from| !self.inside.contains(*from)));
+            outside.extend((block == 0).then_some(0));
+        }
+        if !outside.is_empty() {
+            return Err(NotClosed::EnteredFrom(outside));
         }
         let loops = &self.view.loops;
         let mut outer_loops = 0;
@@ -260,7 +289,7 @@ impl Outline {
         }
         let blocks = found.iter().map(|index| graph.id(*index as usize)).collect();
         let end = end.map(|end| graph.id(end));
-        Some(Region { entry: graph.id(entry), end, outer_loops, blocks })
+        Ok(Region { entry: graph.id(entry), end, outer_loops, blocks })
     }
 
     /// The blocks of a region in a later snapshot, the entry first, then (from the index that is returned on)
