@@ -43,13 +43,18 @@ pub fn path(llvm: &Llvm, notice: Notice<'_>) -> Result<PathBuf> {
     let cache = cache::folder()?;
     let library = place(&root, &cache, llvm)?;
     if library.is_file() {
+        cache::used(&library);
         return Ok(library);
     }
     check_headers(llvm)?;
-    let _lock = cache::Lock::take(&cache.join("build.lock"))?;
+    // What two builds share is the target folder: other checkouts need not wait.
+    let target = root.join("target");
+    atomic::create_folder(&target)?;
+    let _lock = cache::Lock::take(&target.join("plugin.lock"))?;
     if !library.is_file() {
         notice(&format!("building the plugin for LLVM {} (once)", llvm.version));
-        build(&root, llvm, &library)?;
+        build(&root, &target, llvm, &library)?;
+        cache::prune(&cache.join("plugins"), LIBRARY);
     }
     Ok(library)
 }
@@ -107,12 +112,11 @@ fn check_headers(llvm: &Llvm) -> Result<()> {
 /// All LLVMs share the workspace's own target folder, so that the Rust dependencies are compiled once, for the
 /// command line too. A folder shared by several checkouts would not do: cargo tells workspace members apart
 /// by their path within the workspace only. The caller has the lock.
-fn build(root: &Path, llvm: &Llvm, library: &Path) -> Result<()> {
-    let target = root.join("target");
+fn build(root: &Path, target: &Path, llvm: &Llvm, library: &Path) -> Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let outcome = Task::new(cargo)
         .args(["build", "--release", "--locked", "--package", CRATE, "--target-dir"])
-        .arg(&target)
+        .arg(target)
         .env("METALOC_LLVM_CONFIG", &llvm.llvm_config)
         .env_remove("CARGO_TARGET_DIR")
         .cwd(root)
