@@ -194,7 +194,7 @@ impl Lookup for Run {
         Some(BlockId((inst.0 - 1) / 6)).filter(|block| self.after.has(*block))
     }
 
-    fn operands(&self, _: InstId) -> Vec<InstId> {
+    fn operands(&self, _: InstId) -> Vec<metaloc_record::Operand> {
         Vec::new()
     }
 

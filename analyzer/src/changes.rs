@@ -8,7 +8,9 @@ use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
-use metaloc_record::{Block, BlockId, EventKind, Inst, InstFlags, InstId, LocId, Opcode, PassRun, Snapshot};
+use metaloc_record::{
+    Block, BlockId, EventKind, Inst, InstFlags, InstId, LocId, Lookup, Opcode, PassRun, Snapshot,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::inst_map::InstMap;
@@ -261,6 +263,16 @@ impl<'a> Changes<'a> {
         }
     }
 
+    /// Indexes an instruction that is where it was. False if it is not in P.
+    pub fn index(&mut self, inst: InstId, lookup: &dyn Lookup) -> bool {
+        if !self.before_at.contains(inst)
+            && let Some(home) = lookup.home(inst)
+        {
+            self.find_in_block(home, &[(home, inst)]);
+        }
+        self.before_at.contains(inst)
+    }
+
     /// `wanted` is sorted; those that are there have not been indexed, so they are the same in P and P'.
     fn find_in_block(&mut self, id: BlockId, wanted: &[(BlockId, InstId)]) {
         let (true, Some(block)) = (self.before.has(id), self.after.get(id)) else { return };
@@ -380,7 +392,7 @@ mod tests {
             everywhere(self.0).get(&inst).map(|(at, _)| at.block)
         }
 
-        fn operands(&self, _: InstId) -> Vec<InstId> {
+        fn operands(&self, _: InstId) -> Vec<metaloc_record::Operand> {
             Vec::new()
         }
 

@@ -57,6 +57,14 @@ pub enum Link {
     Replace,
     /// The destination ends a block whose terminator, the source, was erased.
     Terminator,
+    /// The destination ends a block of which the rest was split off, the source being the first of that rest.
+    Split,
+    /// The destination writes to what the source, which is gone, wrote to.
+    Write,
+    /// The destination is used in the place where something that its user stands for used the source.
+    Operand,
+    /// All that uses the destination together replaced the source.
+    Use,
     /// The destination was given the location of the source by an update call.
     Update,
     /// The destination was put next to the source and nothing stronger is known.
@@ -71,6 +79,10 @@ impl Link {
             Link::Move => "move",
             Link::Replace => "replace",
             Link::Terminator => "terminator",
+            Link::Split => "split",
+            Link::Write => "write",
+            Link::Operand => "operand",
+            Link::Use => "use",
             Link::Position => "position",
             Link::Update => "update",
         }

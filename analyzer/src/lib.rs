@@ -36,7 +36,7 @@ use metaloc_record::{BlockId, PassRun};
 
 use changes::Changes;
 use conform::Case;
-use lineage::{Destination, Lineage};
+use lineage::{Destination, Lineage, uses};
 use location_sets::{Scratch, is_real};
 use placement::{Placement, Placements};
 
@@ -98,11 +98,14 @@ fn judge_within<R>(
     extent: Extent,
     show: impl FnOnce(Judgement, &dyn Paths) -> R,
 ) -> R {
-    let changes = Changes::new(run);
+    let mut changes = Changes::new(run);
     if changes.changed().is_empty() {
         return show(Judgement::default(), &NoPaths);
     }
-    let lineage = Lineage::new(run, &changes);
+    let mut lineage = Lineage::new(run, &changes);
+    let asked = lineage.destinations.iter().enumerate().filter(|(_, d)| is_worth_linking(run, &changes, d));
+    let asked: Vec<usize> = asked.map(|(at, _)| at).collect();
+    uses::link(run, &mut changes, &mut lineage, &asked);
     let open: Vec<&Destination<'_>> =
         lineage.destinations.iter().filter(|destination| is_open(run, &changes, destination)).collect();
     let mut judgement =
@@ -195,6 +198,12 @@ fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'
         return false;
     }
     !changes.had(destination.at.block, loc)
+}
+
+/// Open, or without a location and perhaps open once it has more sources.
+fn is_worth_linking(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
+    is_open(run, changes, destination)
+        || (!destination.inst.loc.is_some() && !conform::has_no_code(destination.inst))
 }
 
 fn source_blocks(changes: &Changes<'_>, destination: &Destination<'_>) -> Vec<BlockId> {

@@ -156,7 +156,7 @@ mod tests {
             self.0.blocks().find(|block| block.insts.iter().any(|i| i.id == inst)).map(|block| block.id)
         }
 
-        fn operands(&self, _: InstId) -> Vec<InstId> {
+        fn operands(&self, _: InstId) -> Vec<metaloc_record::Operand> {
             Vec::new()
         }
 

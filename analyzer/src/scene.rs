@@ -7,6 +7,7 @@
 //! b2: %5 phi, %6 ret @0                   no @ is no location, @0 is line 0; @5:2 is line 5, column 2
 //! b3: %7 add, %8 sub(%7+%1) @1, %9 ret    uses, where they matter
 //! b4: %10 icmp? @1, %11 ret               `?` makes it a marker, which no code comes from
+//! b5: %12 store^2(-+%1) @1, %13 ret       writes to what argument 2 points to; `-` is no instruction
 //! after
 //! ...
 //! events
@@ -23,7 +24,7 @@ use std::sync::Arc;
 
 use metaloc_record::{
     Block, BlockId, Event, EventKind, Inst, InstFlags, InstId, LocId, Location, LocationTable, Lookup,
-    Opcode, PassRun, Scope, ScopeId, Snapshot, StackId,
+    Object, Opcode, Operand, PassRun, Scope, ScopeId, Snapshot, StackId,
 };
 
 use crate::finding::Finding;
@@ -37,7 +38,11 @@ pub(crate) struct Scene {
     events: Vec<Event>,
     locations: LocationTable,
     scope: ScopeId,
-    operands: HashMap<InstId, Vec<InstId>>,
+    /// In P' for what is there, in P for what is gone.
+    operands: HashMap<InstId, Vec<Operand>>,
+    /// In P for what was there.
+    old_operands: HashMap<InstId, Vec<Operand>>,
+    written: HashMap<InstId, Object>,
     markers: HashSet<InstId>,
 }
 
@@ -53,6 +58,8 @@ impl Scene {
             locations,
             scope,
             operands: HashMap::new(),
+            old_operands: HashMap::new(),
+            written: HashMap::new(),
             markers: HashSet::new(),
         };
         let mut part = "";
@@ -61,6 +68,7 @@ impl Scene {
                 (_, "before" | "after" | "events") => part = line,
                 ("before", _) => {
                     let block = scene.block(line);
+                    scene.old_operands = scene.operands.clone();
                     scene.before.set_entry(scene.before.entry().or(Some(block.id)));
                     scene.before.put(block);
                 }
@@ -123,13 +131,20 @@ impl Scene {
         let [id, opcode, rest @ ..] = words.as_slice() else { panic!("`{text}` is no instruction") };
         let (opcode, uses) = match opcode.strip_suffix(')').and_then(|opcode| opcode.split_once('(')) {
             // In a scene that changes an operand, those of P' are read last.
-            Some((opcode, uses)) => (opcode, uses.split_terminator('+').map(inst_id).collect()),
+            Some((opcode, uses)) => (opcode, uses.split_terminator('+').map(operand).collect()),
             None => (*opcode, Vec::new()),
         };
         self.operands.insert(inst_id(id), uses);
         let opcode = match opcode.strip_suffix('?') {
             Some(opcode) => {
                 self.markers.insert(inst_id(id));
+                opcode
+            }
+            None => opcode,
+        };
+        let opcode = match opcode.split_once('^') {
+            Some((opcode, object)) => {
+                self.written.insert(inst_id(id), Object::Argument(number(object)));
                 opcode
             }
             None => opcode,
@@ -178,13 +193,51 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// A scene may say `erase` alone where LLVM takes an instruction out of its block first.
+    fn takes_out(&self, of: InstId) -> bool {
+        let mut kinds = self.events.iter().map(|event| event.kind);
+        kinds.any(
+            |kind| matches!(kind, EventKind::Remove { inst, .. } | EventKind::Erase { inst } if inst == of),
+        )
+    }
+}
+
 impl Lookup for Scene {
     fn home(&self, inst: InstId) -> Option<BlockId> {
         self.after.blocks().find(|block| block.insts.iter().any(|i| i.id == inst)).map(|block| block.id)
     }
 
-    fn operands(&self, inst: InstId) -> Vec<InstId> {
+    fn operands(&self, inst: InstId) -> Vec<Operand> {
         self.operands.get(&inst).cloned().unwrap_or_default()
+    }
+
+    fn noted_operands(&self, inst: InstId) -> &[Operand] {
+        self.old_operands.get(&inst).filter(|_| self.takes_out(inst)).map_or(&[], Vec::as_slice)
+    }
+
+    fn users(&self, inst: InstId) -> Option<Vec<InstId>> {
+        let insts = self.after.blocks().flat_map(|block| &block.insts);
+        let uses = |user: &&Inst| self.operands.get(&user.id).is_some_and(|used| used.contains(&Some(inst)));
+        Some(insts.filter(uses).map(|user| user.id).collect())
+    }
+
+    fn written(&self, inst: InstId) -> Option<Object> {
+        self.written.get(&inst).copied()
+    }
+
+    fn noted_writes(&self, object: Object) -> Vec<InstId> {
+        let taken = self.events.iter().filter_map(|event| match event.kind {
+            EventKind::Remove { inst, .. } | EventKind::Erase { inst } => Some(inst),
+            _ => None,
+        });
+        let mut writes = Vec::new();
+        for inst in taken.filter(|inst| self.written.get(inst) == Some(&object)) {
+            if !writes.contains(&inst) {
+                writes.push(inst);
+            }
+        }
+        writes
     }
 
     fn is_marker(&self, inst: InstId) -> bool {
@@ -212,6 +265,10 @@ fn number(text: &str) -> u32 {
 
 fn inst_id(text: &str) -> InstId {
     InstId(number(text.trim().strip_prefix('%').unwrap_or_else(|| panic!("`{text}` has no %"))))
+}
+
+fn operand(text: &str) -> Operand {
+    (text != "-").then(|| inst_id(text))
 }
 
 fn block_id(text: &str) -> BlockId {

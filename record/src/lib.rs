@@ -7,6 +7,7 @@
 //! - [`location`]: debug locations and scopes, interned so that equality is equality of ids;
 //! - [`snapshot`]: the control-flow graph of a function with the location of every instruction;
 //! - [`event`]: what the pass called, in order;
+//! - [`uses`]: operands, and what is written to;
 //! - [`code_map`]: lines and variables of a recompiled pass.
 
 pub mod code_map;
@@ -15,11 +16,13 @@ pub mod ids;
 pub mod location;
 mod shared_slots;
 pub mod snapshot;
+pub mod uses;
 
 pub use event::{Event, EventKind};
 pub use ids::{BlockId, InstId, LocId, ScopeId, StackId};
 pub use location::{Location, LocationTable, Scope};
 pub use snapshot::{Block, Inst, InstFlags, Opcode, Snapshot};
+pub use uses::{Object, Operand};
 
 /// One run of one pass as seen by one function: what the judgement is a pure function of.
 ///
@@ -48,8 +51,32 @@ pub trait Lookup: std::fmt::Debug {
     /// not in the function.
     fn home(&self, inst: InstId) -> Option<BlockId>;
 
-    /// The instructions whose values an instruction of `after` uses.
-    fn operands(&self, inst: InstId) -> Vec<InstId>;
+    /// The operands of an instruction of `after`, by position. May leave out those beyond the first few.
+    fn operands(&self, inst: InstId) -> Vec<Operand>;
+
+    /// The same of an instruction that the run took out of its block, as they were then; empty for any other.
+    fn noted_operands(&self, inst: InstId) -> &[Operand] {
+        let _ = inst;
+        &[]
+    }
+
+    /// The instructions of `after` that use the value of one of them; `None` if there are more than a few.
+    fn users(&self, inst: InstId) -> Option<Vec<InstId>> {
+        let _ = inst;
+        None
+    }
+
+    /// What an instruction of `after` writes to; `None` if it is no store and no memory intrinsic.
+    fn written(&self, inst: InstId) -> Option<Object> {
+        let _ = inst;
+        None
+    }
+
+    /// The instructions that wrote to an object when the run took them out of their blocks, in that order.
+    fn noted_writes(&self, object: Object) -> Vec<InstId> {
+        let _ = object;
+        Vec::new()
+    }
 
     /// True if an instruction of `after` is there for other passes, and no machine code comes from it: it stores to
     /// null or poison, which marks code that is never reached, or only intrinsics without code use its value

@@ -9,6 +9,7 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -41,6 +42,38 @@ uint8_t flags_of(const Instruction &I) {
   default:
     return Flags;
   }
+}
+
+enum : uint8_t { WrittenInst = 1, WrittenArgument = 2, WrittenGlobal = 3 };
+
+// FNV-1a: it must be the same for the whole run of the process, and good enough for a few names.
+uint64_t hash(StringRef Text) {
+  uint64_t H = 0xcbf29ce484222325;
+  for (unsigned char C : Text)
+    H = (H ^ C) * 0x100000001b3;
+  return H;
+}
+
+// What a pointer points into: computations of addresses are looked through, but not for ever.
+const Value *object_of(const Value *V) {
+  for (int Step = 0; V && Step != 6; ++Step) {
+    const auto *Op = dyn_cast<Operator>(V);
+    if (!Op || (Op->getOpcode() != Instruction::GetElementPtr && Op->getOpcode() != Instruction::BitCast &&
+                Op->getOpcode() != Instruction::AddrSpaceCast))
+      break;
+    V = Op->getOperand(0);
+  }
+  return V;
+}
+
+// Null for what is no store and no memory intrinsic, and if its operands are gone.
+const Value *written_object(const Instruction &I) {
+  if (const auto *S = dyn_cast<StoreInst>(&I))
+    return object_of(S->getOperandUse(1).get());
+  if (I.getOpcode() != Instruction::Call || !I.getOperandUse(I.getNumOperands() - 1).get())
+    return nullptr;
+  const auto *M = dyn_cast<AnyMemIntrinsic>(&I);
+  return M ? object_of(M->getOperandUse(0).get()) : nullptr;
 }
 
 size_t ListOffset = 0;
@@ -180,14 +213,41 @@ size_t metaloc_changed_edges(const MetalocEdges *Edges, size_t Count, uint32_t *
 
 const void *metaloc_inst_block(const void *I) { return as<Instruction>(I).getParent(); }
 
-size_t metaloc_inst_operands(const void *I, const void **Out, size_t Capacity) {
+MetalocUses metaloc_inst_uses(const void *P) {
+  const auto &I = as<Instruction>(P);
+  MetalocUses Uses = {};
+  for (const Use &U : I.operands()) {
+    if (Uses.count == std::size(Uses.operands))
+      break;
+    // References are dropped before a block is deleted.
+    const Value *V = U.get();
+    Uses.operands[Uses.count++] = V && isa<Instruction>(V) ? cast<Instruction>(V) : nullptr;
+  }
+  const Value *Object = written_object(I);
+  if (!Object)
+    return Uses;
+  if (const auto *Inst = dyn_cast<Instruction>(Object)) {
+    Uses.written = WrittenInst;
+    Uses.object = reinterpret_cast<uintptr_t>(Inst);
+  } else if (const auto *A = dyn_cast<Argument>(Object)) {
+    Uses.written = WrittenArgument;
+    Uses.object = A->getArgNo();
+  } else if (isa<GlobalVariable>(Object) && Object->hasName()) {
+    // By name: an address may be used again, and there is no hook on the destructor of a global.
+    Uses.written = WrittenGlobal;
+    Uses.object = hash(Object->getName());
+  }
+  return Uses;
+}
+
+size_t metaloc_inst_users(const void *I, const void **Out, size_t Capacity) {
   size_t N = 0;
-  for (const Use &U : as<Instruction>(I).operands())
-    if (isa<Instruction>(U)) {
-      if (N < Capacity)
-        Out[N] = U.get();
-      ++N;
-    }
+  for (const User *U : as<Instruction>(I).users()) {
+    if (N == Capacity)
+      return Capacity + 1;
+    if (const auto *User = dyn_cast<Instruction>(U))
+      Out[N++] = User;
+  }
   return N;
 }
 

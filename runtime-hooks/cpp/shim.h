@@ -43,6 +43,14 @@ struct MetalocEdges {
   uint32_t count;            // more than two are not compared, but counted as changed
 };
 
+// What an instruction uses and writes to.
+struct MetalocUses {
+  const void *operands[8]; // the first ones; null for what is no instruction
+  uint32_t count;          // how many of these
+  uint8_t written;         // what a store or a memory intrinsic writes to: none, instruction, argument, global
+  uint64_t object;         // address of the instruction, number of the argument, hash of the global's name
+};
+
 struct MetalocLocation {
   uint32_t line;
   uint32_t column;
@@ -119,8 +127,10 @@ size_t metaloc_block_successors(const void *block, const void **out, size_t capa
 const void *metaloc_inst_block(const void *inst);
 const void *metaloc_inst_next(const void *inst); // next that is no debug intrinsic; null at the end
 const void *metaloc_inst_location(const void *inst);
-// The instructions among its operands; it must be in a function.
-size_t metaloc_inst_operands(const void *inst, const void **out, size_t capacity);
+// What an instruction uses, for one that may be about to die: its operands may be gone already.
+MetalocUses metaloc_inst_uses(const void *inst);
+// Instructions that use its value, one of them once per use; never more than `capacity` + 1, which says "more".
+size_t metaloc_inst_users(const void *inst, const void **out, size_t capacity);
 // Stores to null or poison, or has a value that only intrinsics without code use.
 bool metaloc_inst_is_marker(const void *inst);
 // `%name` as the printer writes it; empty for a value without a name.

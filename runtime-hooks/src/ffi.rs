@@ -67,6 +67,40 @@ impl Default for Edges {
     }
 }
 
+/// What an instruction uses and writes to.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawUses {
+    operands: [Ptr; 8],
+    count: u32,
+    written: u8,
+    object: u64,
+}
+
+/// What something is written to.
+pub enum RawObject {
+    Inst(Ptr),
+    Argument(u32),
+    Global(u64),
+}
+
+impl RawUses {
+    /// The first operands; null for what is no instruction.
+    pub fn operands(&self) -> &[Ptr] {
+        &self.operands[..self.count as usize]
+    }
+
+    /// What is written to, if that is known.
+    pub fn written(&self) -> Option<RawObject> {
+        match self.written {
+            1 => Some(RawObject::Inst(self.object as usize as Ptr)),
+            2 => Some(RawObject::Argument(self.object as u32)),
+            3 => Some(RawObject::Global(self.object)),
+            _ => None,
+        }
+    }
+}
+
 /// What a pass is about to run on.
 #[repr(C)]
 pub struct RawUnit {
@@ -143,7 +177,8 @@ unsafe extern "C" {
     pub fn metaloc_block_successors(block: Ptr, out: *mut Ptr, capacity: usize) -> usize;
     pub fn metaloc_inst_block(inst: Ptr) -> Ptr;
     pub fn metaloc_inst_next(inst: Ptr) -> Ptr;
-    pub fn metaloc_inst_operands(inst: Ptr, out: *mut Ptr, capacity: usize) -> usize;
+    pub fn metaloc_inst_uses(inst: Ptr) -> RawUses;
+    pub fn metaloc_inst_users(inst: Ptr, out: *mut Ptr, capacity: usize) -> usize;
     pub fn metaloc_inst_is_marker(inst: Ptr) -> bool;
     pub fn metaloc_named_inst(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
     pub fn metaloc_inst_print(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;

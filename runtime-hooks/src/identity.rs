@@ -1,11 +1,12 @@
 //! Which instruction is which: LLVM frees instructions and hands out their addresses again at once, so an
 //! address means an id only from the moment it is first seen until its destructor runs.
 
-use metaloc_record::{BlockId, InstId, Lookup, Opcode};
+use metaloc_record::{BlockId, InstId, Lookup, Object, Opcode, Operand};
 
 use crate::address_table::AddressTable;
 use crate::ffi::{self, Ptr};
 use crate::mirror::FunctionKey;
+use crate::notes::{self, Notes};
 
 /// All instructions ever seen, alive or not.
 pub struct Identities {
@@ -98,6 +99,16 @@ pub struct LookupIn<'a> {
     pub identities: &'a Identities,
     /// The function.
     pub function: FunctionKey,
+    /// What the run took out of its blocks.
+    pub notes: &'a Notes,
+}
+
+impl LookupIn<'_> {
+    /// The address of an instruction that is alive.
+    fn alive(&self, inst: InstId) -> Option<Ptr> {
+        let address = self.identities.known(inst).address;
+        (!address.is_null()).then_some(address)
+    }
 }
 
 impl Lookup for LookupIn<'_> {
@@ -106,23 +117,32 @@ impl Lookup for LookupIn<'_> {
         (known.function == Some(self.function) && !known.address.is_null()).then_some(known.block)
     }
 
-    fn operands(&self, inst: InstId) -> Vec<InstId> {
-        let address = self.identities.known(inst).address;
-        if address.is_null() {
-            return Vec::new();
-        }
-        let mut operands = Vec::new();
-        // SAFETY: not destroyed, so alive; the shim writes at most `capacity` pointers.
-        unsafe {
-            ffi::read_all(&mut operands, |out, capacity| ffi::metaloc_inst_operands(address, out, capacity));
-        }
-        operands.into_iter().filter_map(|operand| self.identities.get(operand)).collect()
+    fn operands(&self, inst: InstId) -> Vec<Operand> {
+        // SAFETY: not destroyed, so alive.
+        self.alive(inst).map_or_else(Vec::new, |inst| unsafe { notes::operands_now(inst, self.identities) })
+    }
+
+    fn noted_operands(&self, inst: InstId) -> &[Operand] {
+        self.notes.operands(inst)
+    }
+
+    fn users(&self, inst: InstId) -> Option<Vec<InstId>> {
+        // SAFETY: not destroyed, so alive.
+        self.alive(inst).and_then(|inst| unsafe { notes::users_now(inst, self.identities) })
+    }
+
+    fn written(&self, inst: InstId) -> Option<Object> {
+        // SAFETY: not destroyed, so alive.
+        self.alive(inst).and_then(|inst| unsafe { notes::written_now(inst, self.identities) })
+    }
+
+    fn noted_writes(&self, object: Object) -> Vec<InstId> {
+        self.notes.writes(object).collect()
     }
 
     fn is_marker(&self, inst: InstId) -> bool {
-        let address = self.identities.known(inst).address;
         // SAFETY: not destroyed, so alive.
-        !address.is_null() && unsafe { ffi::metaloc_inst_is_marker(address) }
+        self.alive(inst).is_some_and(|inst| unsafe { ffi::metaloc_inst_is_marker(inst) })
     }
 }
 

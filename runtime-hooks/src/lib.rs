@@ -7,6 +7,7 @@
 //! 2. [`hooks`]: lands in Rust, guarded by [`landing`];
 //! 3. [`session`]: gives it ids ([`identity`], [`mirror`], [`locations`], [`stacks`]) and adds it to the
 //!    pass run that is under way ([`runs`]);
+//!    [`notes`] keeps what an instruction used that was taken out of its block.
 //!    Where a pass was recompiled, [`swap`] has put it into the process and reads its variables;
 //! 4. at the end of the run, `metaloc_analyzer::judge` gets before, after and events, and [`findings`]
 //!    keeps what it says; [`output`] writes it, or [`crash`] does if the compiler dies.
@@ -25,6 +26,7 @@ mod kept_runs;
 mod landing;
 mod locations;
 mod mirror;
+mod notes;
 mod output;
 mod partition;
 mod pointer_map;

@@ -7,6 +7,7 @@ use metaloc_record::{BlockId, Event, EventKind, InstId, Snapshot, StackId};
 
 use crate::ffi::Ptr;
 use crate::mirror::{FunctionKey, Unseen};
+use crate::notes::Notes;
 
 /// One pass run.
 pub struct Run {
@@ -26,6 +27,8 @@ pub struct Run {
     pub touched: Vec<(FunctionKey, Snapshot)>,
     /// Names of instructions that were erased or had their name taken.
     pub names: HashMap<InstId, String>,
+    /// What instructions used that were taken out of their blocks.
+    pub notes: Notes,
 }
 
 /// What a pass was asked to work on.
@@ -70,6 +73,8 @@ pub struct RunStack {
     runs: Vec<Run>,
     /// Room for the events of the next run: a list grown anew for each would be copied again and again.
     spare: Vec<Event>,
+    /// The same for its notes.
+    spare_notes: Notes,
     /// The last insertion, whose place in the block is not known yet.
     pub inserting: Option<Inserting>,
 }
@@ -93,17 +98,19 @@ impl RunStack {
         self.runs.push(run);
     }
 
-    /// An empty list for the events of a run.
-    pub fn events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.spare)
+    /// Empty lists for the events and notes of a run.
+    pub fn room(&mut self) -> (Vec<Event>, Notes) {
+        (std::mem::take(&mut self.spare), std::mem::take(&mut self.spare_notes))
     }
 
-    /// Takes back the list of a run that has ended.
-    pub fn reuse(&mut self, mut events: Vec<Event>) {
+    /// Takes back the lists of a run that has ended.
+    pub fn reuse(&mut self, mut events: Vec<Event>, mut notes: Notes) {
         events.clear();
+        notes.clear();
         if events.capacity() > self.spare.capacity() {
             self.spare = events;
         }
+        self.spare_notes = notes;
     }
 
     /// The innermost pass ends.

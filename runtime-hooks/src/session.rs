@@ -111,7 +111,7 @@ impl Session {
         // at a distance of the callback's own few frames. Going a little too far is harmless: sites are
         // looked for from the inside.
         let stack_limit = frame as usize + 1024;
-        let events = if manager { Vec::new() } else { runs.events() };
+        let (events, notes) = if manager { Default::default() } else { runs.room() };
         runs.push(Run {
             pass,
             manager,
@@ -121,6 +121,7 @@ impl Session {
             events,
             touched: Vec::new(),
             names: HashMap::new(),
+            notes,
         });
     }
 
@@ -148,7 +149,7 @@ impl Session {
         if self.audit {
             self.audit(&run);
         }
-        runs.reuse(run.events);
+        runs.reuse(run.events, run.notes);
         if let Some(outer) = runs.current() {
             self.remember(&outer.pass, &outer.scope);
         }
@@ -169,6 +170,7 @@ impl Session {
         };
         if run.touched.is_empty() {
             run.events.clear();
+            run.notes.clear();
             if let Some(swapped) = &mut self.swapped {
                 swapped.clear();
             }
@@ -200,7 +202,7 @@ impl Session {
                 after: &mirror.snapshot,
                 events,
                 locations: self.locations.table(),
-                lookup: &LookupIn { identities: &self.identities, function: *function },
+                lookup: &LookupIn { identities: &self.identities, function: *function, notes: &run.notes },
             };
             if self.remembered != Some(*function) {
                 self.remembered = Some(*function);
@@ -228,6 +230,7 @@ impl Session {
         }
         run.events.clear();
         run.names.clear();
+        run.notes.clear();
         if let Some(swapped) = &mut self.swapped {
             swapped.clear();
         }
@@ -375,11 +378,13 @@ impl Session {
         // SAFETY: LLVM is about to take this instruction out of its block.
         let block = unsafe { ffi::metaloc_inst_block(inst) };
         let place = self.change_block(runs, block);
-        let (Some(run), Some(inst), Some((_, block))) = (runs.current(), self.identities.get(inst), place)
+        let (Some(run), Some(id), Some((_, block))) = (runs.current(), self.identities.get(inst), place)
         else {
             return;
         };
-        run.record(EventKind::Remove { inst, block }, Stacks::UNKNOWN);
+        // SAFETY: about to be taken out, so alive.
+        unsafe { run.notes.take(id, inst, &self.identities) };
+        run.record(EventKind::Remove { inst: id, block }, Stacks::UNKNOWN);
     }
 
     pub(crate) fn on_transfer(

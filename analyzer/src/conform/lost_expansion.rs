@@ -13,14 +13,16 @@
 //!   one had no location, nothing is said in either case.
 //! - nothing, and what follows is older than the run, in the middle of the block, and uses the destination, or
 //!   what was made from it: an operand is prepared (frozen, cast), and IRBuilder would have given it that
-//!   location. Likely. If it does not use it, the place is no link but chance: a note.
+//!   location. Likely. If it does not use it, but is a cast or a freeze of the instruction right in front of it, then
+//!   it belongs to that one: a value is prepared for all its uses (PR 97038). Likely. Otherwise the place is no link
+//!   but chance: a note.
 //! - the start of a block, or its terminator: that is where code goes that belongs nowhere. A note at the
 //!   start, nothing at the end. A `freeze` at the start is likely all the same if what follows uses it: it does
 //!   nothing but to prepare an operand.
 
 use metaloc_record::{Inst, InstFlags, InstId};
 
-use super::Case;
+use super::{Case, is_cast};
 use crate::changes::At;
 use crate::finding::{Confidence, Finding, Link, Source};
 
@@ -28,12 +30,17 @@ use crate::finding::{Confidence, Finding, Link, Source};
 const MAX_STEPS: usize = 16;
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
-    if case.is(InstFlags::PHI) || case.is(InstFlags::TERMINATOR) || !case.destination.sources.is_empty() {
+    if case.is(InstFlags::PHI) || case.is(InstFlags::TERMINATOR) || is_linked(case) {
         return None;
     }
     let (old, confidence) = neighbour(case)?;
     let source = Source { inst: old.id, loc: old.loc, link: Link::Position, via: None };
     case.is_real(old.loc).then(|| case.lost("lost_expansion", vec![source], confidence))
+}
+
+/// Something stronger than the place is known.
+fn is_linked(case: &Case<'_, '_>) -> bool {
+    case.destination.sources.iter().any(|s| s.link <= Link::Split)
 }
 
 fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
@@ -70,8 +77,27 @@ fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
         return None;
     }
     let starts = old[..next.0].iter().all(|i| phi(&i)) && !case.is_opcode(case.inst(), "freeze");
-    let certainty = if !starts && is_for(case, following.id) { Confidence::Likely } else { Confidence::Note };
-    Some((following, certainty))
+    if !starts && is_for(case, following.id) {
+        return Some((following, Confidence::Likely));
+    }
+    if let Some(prepared) = prepared(case, &insts[..at]) {
+        return Some((prepared, Confidence::Likely));
+    }
+    Some((following, Confidence::Note))
+}
+
+/// The instruction right in front of the destination, if that is older and the destination does nothing but to cast or
+/// to freeze its value.
+fn prepared<'a>(case: &Case<'_, 'a>, in_front: &'a [Inst]) -> Option<&'a Inst> {
+    let inst = case.inst();
+    if !is_cast(inst) && !case.is_opcode(inst, "freeze") {
+        return None;
+    }
+    let (position, last) = in_front.iter().enumerate().next_back()?;
+    let place = At { block: case.block, position: position as u32 };
+    let older = case.changes.origin(last.id, place).is_some() && !last.flags.has(InstFlags::PHI);
+    let operands = case.run.lookup.operands(inst.id);
+    (older && case.is_real(last.loc) && operands == [Some(last.id)]).then_some(last)
 }
 
 /// True if an instruction uses the destination, or something that the run has made from it.
@@ -79,7 +105,7 @@ fn is_for(case: &Case<'_, '_>, user: InstId) -> bool {
     let mut open = vec![user];
     let mut seen = open.clone();
     while let Some(inst) = open.pop() {
-        for operand in case.run.lookup.operands(inst) {
+        for operand in case.run.lookup.operands(inst).into_iter().flatten() {
             if operand == case.inst().id {
                 return true;
             }
@@ -96,6 +122,25 @@ fn is_for(case: &Case<'_, '_>, user: InstId) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::scene::Scene;
+
+    /// InferAddressSpaces, PR 97038: a cast behind the instruction whose value it casts.
+    #[test]
+    fn behind_what_it_casts() {
+        let judge = |opcode: &str, operand: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0: %1 mul @1, %2 inttoptr @2, %3 add @3, %4 load(%2) @4, %5 ret @5
+                 after
+                 b0: %1 mul @1, %2 inttoptr @2, %6 {opcode}({operand}), %3 add @3, %4 load(%6) @4, %5 ret @5
+                 events
+                 create %6
+                 insert %6 b0 %3"
+            ))
+        };
+        assert_eq!(judge("addrspacecast", "%2"), ["lost_expansion likely lost preserve %6 <- %2"]);
+        assert_eq!(judge("addrspacecast", "%1"), ["lost_expansion note lost preserve %6 <- %3"]);
+        assert_eq!(judge("getelementptr", "%2"), ["lost_expansion note lost preserve %6 <- %3"]);
+    }
 
     /// DivRemPairs, PR 96045: rem => mul, sub.
     #[test]

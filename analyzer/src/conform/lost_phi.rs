@@ -4,6 +4,9 @@
 //! instruction (paper, PRs 91443, 91581, 91839, 97519, 97662). Likely, never certain: a PHI is executed on
 //! the edges, and LLVM creates most of them without a location.
 //!
+//! If what it replaces is a cast of a located PHI of its block, it stands for that PHI in another type, and that
+//! one's location is named (PR 97519).
+//!
 //! A note in another block, even if all paths share the two: there LLVM takes no location on purpose ("it
 //! is still potentially incorrect to propagate", GVN).
 //!
@@ -18,7 +21,7 @@
 
 use metaloc_record::{InstFlags, InstId};
 
-use super::Case;
+use super::{Case, is_cast};
 use crate::finding::{Confidence, Finding, Link, Source};
 use crate::lineage::Passage;
 
@@ -42,7 +45,23 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let took_over = case.destination.passage == Passage::Kept;
     let here = !took_over && replaced.iter().all(|s| case.stays(s.inst) && !(phi(s) && case.is_gone(s.inst)));
     let confidence = if here && !case.changes.loses_stores() { Confidence::Likely } else { Confidence::Note };
-    Some(case.lost("lost_phi", replaced, confidence))
+    let sources = cast_of_phi(case, &replaced).map_or(replaced, |phi| vec![phi]);
+    Some(case.lost("lost_phi", sources, confidence))
+}
+
+/// The located PHI of the block whose cast is what the destination replaced.
+fn cast_of_phi(case: &Case<'_, '_>, replaced: &[Source]) -> Option<Source> {
+    let [cast] = replaced else { return None };
+    case.source_inst(cast.inst).filter(|inst| is_cast(inst))?;
+    let lookup = case.run.lookup;
+    let noted = lookup.noted_operands(cast.inst);
+    let operand =
+        if noted.is_empty() { lookup.operands(cast.inst).first().copied() } else { noted.first().copied() };
+    let operand = operand??;
+    let block = case.changes.block_before(case.block)?;
+    let mut phis = block.insts.iter().take_while(|i| i.flags.has(InstFlags::PHI));
+    let phi = phis.find(|i| i.id == operand && case.is_real(i.loc))?;
+    Some(Source { inst: phi.id, loc: phi.loc, link: Link::Operand, via: None })
 }
 
 /// The one located PHI of the block that is gone and whose place nothing else took.
@@ -134,6 +153,31 @@ mod tests {
              erase %2",
         );
         assert!(found.is_empty(), "{found:?}");
+    }
+
+    /// LoopStrengthReduce, PR 97519: a counter in another type.
+    #[test]
+    fn stands_for_the_phi_that_was_cast() {
+        let judge = |cast: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1: %1 br @1
+                 b1 -> b1 b2: %2 phi @2, %3 {cast}(%2) @3, %4 call!(%3) @4, %5 br @5
+                 b2: %6 ret @6
+                 after
+                 b0 -> b1: %1 br @1
+                 b1 -> b1 b2: %7 phi, %2 phi @2, %4 call!(%7) @4, %5 br @5
+                 b2: %6 ret @6
+                 events
+                 create %7
+                 insert %7 b1 %2
+                 replace %3 %7
+                 remove %3 b1
+                 erase %3"
+            ))
+        };
+        assert_eq!(judge("sitofp"), ["lost_phi likely lost preserve %7 <- %2"]);
+        assert_eq!(judge("fneg"), ["lost_phi likely lost preserve %7 <- %3"]);
     }
 
     #[test]

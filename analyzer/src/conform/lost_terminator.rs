@@ -8,6 +8,9 @@
 //! block is the rest or a copy of the old one. What counts is the block that the new one was put into
 //! first: later on blocks may have been merged.
 //!
+//! If the rest of the block was split off, what decides there now has the location of what the rest begins with, as the
+//! branch has that `splitBasicBlock` leaves there. Likely.
+//!
 //! In a new block that is a copy of an older one, what ends it stands for what ended that one (jump threading
 //! copies all but the terminator, which it knows the way of). Likely.
 //!
@@ -23,7 +26,8 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.is(InstFlags::TERMINATOR) {
         return None;
     }
-    let mut sources: Vec<_> = case.sources_by(Link::Terminator).copied().collect();
+    let mut sources: Vec<_> =
+        case.sources_by(Link::Terminator).chain(case.sources_by(Link::Split)).copied().collect();
     if sources.is_empty() {
         sources.extend(copied(case));
     }
@@ -41,7 +45,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     }
     let confidence = if !case.stays(sources[0].inst) {
         Confidence::Note
-    } else if from == case.block && case.is_gone(sources[0].inst) {
+    } else if from == case.block && sources[0].link == Link::Terminator && case.is_gone(sources[0].inst) {
         Confidence::Certain
     } else {
         Confidence::Likely
@@ -154,6 +158,34 @@ mod tests {
         assert_eq!(unswitched("switch"), ["lost_terminator likely lost preserve %7 <- %2"]);
         // Not of its kind: the place is all that is known.
         assert_eq!(unswitched("br"), ["lost_terminator likely lost preserve %7 <- %1"]);
+    }
+
+    /// SplitBlockAndInsertIfThen: the branch is that of the instruction at which the block was split.
+    #[test]
+    fn in_place_of_the_branch_of_a_split() {
+        let split = |loc: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0: %1 add @1, %2 call! {loc}, %3 ret @3
+                 after
+                 b0 -> b1 b2: %1 add @1, %5 br
+                 b2 -> b1: %6 br @0
+                 b1: %2 call! {loc}, %3 ret @3
+                 events
+                 move %2 b0 b1
+                 move %3 b0 b1
+                 create %4
+                 insert %4 b0
+                 create %6
+                 insert %6 b2
+                 create %5
+                 insert %5 b0 %4
+                 remove %4 b0
+                 erase %4"
+            ))
+        };
+        assert_eq!(split("@2"), ["lost_terminator likely lost preserve %5 <- %2"]);
+        assert_eq!(split(""), ["lost_terminator likely lost preserve %5 <- %3"]);
     }
 
     fn threaded(to: &str) -> Vec<String> {

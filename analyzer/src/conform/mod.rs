@@ -9,6 +9,8 @@
 //! - [`lost_terminator`]: no location on what took the place of a terminator (paper, Preserve);
 //! - [`lost_phi`]: no location on a PHI that stands for something (paper, Preserve);
 //! - [`lost_replacement`]: no location on what replaced something (paper, Preserve);
+//! - [`lost_write`]: no location on a write that stands for others (ours);
+//! - [`lost_part`]: no location on a part of what replaced something (ours);
 //! - [`lost_expansion`]: no location on what was put next to something (ours);
 //! - [`lost_merge`]: no location where several were due to be merged (paper, section 5.5).
 //!
@@ -27,9 +29,11 @@ use crate::placement::{OffPath, Placement, Placements};
 mod glue_branch;
 mod lost_expansion;
 mod lost_merge;
+mod lost_part;
 mod lost_phi;
 mod lost_replacement;
 mod lost_terminator;
+mod lost_write;
 mod off_path;
 mod out_of_loop;
 mod unmerged;
@@ -65,6 +69,8 @@ pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
         lost_terminator::check(case)
             .or_else(|| lost_phi::check(case))
             .or_else(|| lost_replacement::check(case))
+            .or_else(|| lost_write::check(case))
+            .or_else(|| lost_part::check(case))
             .or_else(|| lost_expansion::check(case))
             .or_else(|| lost_merge::check(case))
     } else {
@@ -91,6 +97,26 @@ pub fn is_lost(destination: &Destination<'_>) -> bool {
 pub fn has_no_code(inst: &Inst) -> bool {
     let name = inst.opcode.name();
     inst.flags.has(InstFlags::NO_CODE) || name == "alloca" || name == "unreachable"
+}
+
+/// True for an instruction that gives its operand in another type.
+fn is_cast(inst: &Inst) -> bool {
+    const CASTS: [&str; 13] = [
+        "trunc",
+        "zext",
+        "sext",
+        "fptoui",
+        "fptosi",
+        "uitofp",
+        "sitofp",
+        "fptrunc",
+        "fpext",
+        "ptrtoint",
+        "inttoptr",
+        "bitcast",
+        "addrspacecast",
+    ];
+    CASTS.contains(&inst.opcode.name())
 }
 
 impl<'a> Case<'_, 'a> {
@@ -162,6 +188,10 @@ impl<'a> Case<'_, 'a> {
     ) -> Finding {
         let loc = self.inst().loc;
         let mut sources = self.destination.sources.clone();
+        if operation == Operation::Drop {
+            // What the destination stands for beside its source matters where locations are merged.
+            sources.retain(|s| !matches!(s.link, Link::Write | Link::Operand | Link::Use));
+        }
         sources.extend(owner.filter(|owner| !sources.contains(owner)));
         sources.sort_by_key(|s| s.link);
         let actual = if !self.is_real(loc) {

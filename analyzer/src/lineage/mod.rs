@@ -12,6 +12,9 @@
 //!   in a block has as its source the terminator that the run took out of that block, before or after.
 //!   One that was moved away counts too, unless the new one leads right to it: then the block was split
 //!   and the new branch stands for nothing;
+//! - split (ours): where the rest of a block was split off, a terminator that decides there has as its source what
+//!   that rest begins with;
+//! - write, operand, use (ours): see [`uses`];
 //! - position (ours): the neighbours of the destination, and only if nothing stronger is known. That is
 //!   not read here but by the one rule that uses it.
 //!
@@ -22,6 +25,7 @@
 
 mod reader;
 mod sources;
+pub(crate) mod uses;
 
 use metaloc_record::{BlockId, Inst, InstId, PassRun, StackId};
 use rustc_hash::FxHashMap;

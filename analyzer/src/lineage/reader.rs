@@ -54,12 +54,20 @@ pub(super) struct Reader<'r, 'a> {
     pub(super) lives: InstMap<Life>,
     /// Instructions taken out of a block.
     pub(super) removed: FxHashMap<BlockId, Vec<Removal>>,
-    /// Where the first instruction of a block that is not in P was moved from; `None` if it was inserted.
-    filled_from: FxHashMap<BlockId, Option<BlockId>>,
+    /// The first instruction of each block that is not in P.
+    filled_from: FxHashMap<BlockId, First>,
     /// Where the last instruction that left a block by a move went.
     emptied_into: FxHashMap<BlockId, BlockId>,
     /// Replacements in order.
     taken_over: Vec<(Replaced, InstId)>,
+}
+
+/// What a new block began with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct First {
+    inst: InstId,
+    /// Where it was moved from; `None` if it was inserted.
+    from: Option<BlockId>,
 }
 
 /// An instruction was in a block for a while and then was taken out.
@@ -119,11 +127,11 @@ impl<'r, 'a> Reader<'r, 'a> {
                 life.updates = Updates::default();
                 life.loc = copied_with.unwrap_or(LocId::NONE);
             }
-            EventKind::Insert { block, .. } => {
+            EventKind::Insert { inst, block, .. } => {
                 life.placed.get_or_insert((block, when));
                 life.moved = Some(stack);
                 life.since = when;
-                self.filled(block, None);
+                self.filled(block, First { inst, from: None });
             }
             EventKind::Remove { inst, block } => {
                 life.removed = true;
@@ -138,7 +146,7 @@ impl<'r, 'a> Reader<'r, 'a> {
                     self.taken_out(from, removal);
                     self.emptied_into.insert(from, to);
                 }
-                self.filled(to, Some(from));
+                self.filled(to, First { inst, from: Some(from) });
             }
             EventKind::SetLocation { loc, .. } => {
                 life.loc = loc;
@@ -170,9 +178,9 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    fn filled(&mut self, block: BlockId, from: Option<BlockId>) {
+    fn filled(&mut self, block: BlockId, first: First) {
         if self.changes.block_before(block).is_none() {
-            self.filled_from.entry(block).or_insert(from);
+            self.filled_from.entry(block).or_insert(first);
         }
     }
 
@@ -183,13 +191,18 @@ impl<'r, 'a> Reader<'r, 'a> {
             for _ in 0..MAX_CHAIN {
                 match self.filled_from.get(&block) {
                     None => return Some(block),
-                    Some(from) => block = (*from)?,
+                    Some(first) => block = first.from?,
                 }
             }
             None
         };
         let blocks = self.filled_from.keys().filter_map(|block| Some((*block, root(*block)?)));
         blocks.collect()
+    }
+
+    /// The first instruction of what was split off a block, if a block is that.
+    pub(super) fn split_at(&self, block: BlockId, rest: BlockId) -> Option<InstId> {
+        self.filled_from.get(&rest).filter(|first| first.from == Some(block)).map(|first| first.inst)
     }
 
     /// The location of an instruction when the run began, or that it has by now if it is younger.

@@ -78,8 +78,10 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// The terminator whose place a terminator took that was put into the block: the one that was there
-    /// and was taken out later, or else the last one that was taken out before.
-    fn replaced_terminator(&self, inst: InstId, block: BlockId) -> Option<InstId> {
+    /// and was taken out later, or else the last one that was taken out before. If that one went with the rest of the
+    /// block, what decides at the split stands for what the rest begins with: that is how `splitBasicBlock` locates
+    /// the branch that it leaves there.
+    fn replaced_terminator(&self, inst: InstId, block: BlockId) -> Option<(InstId, Link)> {
         let when = self.lives.get(inst)?.placed.map_or(0, |(_, when)| when);
         let others = self.removed.get(&block)?.iter().filter(|r| r.inst != inst);
         let terminators = others.clone().filter(|r| self.is_terminator(r.inst) == Some(true));
@@ -91,8 +93,13 @@ impl<'a> Reader<'_, 'a> {
         let removal = there.or_else(earlier)?;
         let leads_to =
             |to: BlockId| self.changes.block_after(block).is_some_and(|block| block.successors == [to]);
-        let split = removal.to.is_some_and(leads_to);
-        (!split).then_some(removal.inst)
+        if removal.to.is_some_and(leads_to) {
+            return None;
+        }
+        let located =
+            |inst: &InstId| self.changes.was(*inst).is_some_and(|was| is_real(self.locations, was.inst.loc));
+        let first = removal.to.and_then(|rest| self.split_at(block, rest)).filter(located);
+        Some(first.map_or((removal.inst, Link::Terminator), |first| (first, Link::Split)))
     }
 
     /// `None` for a temporary of unknown kind. If it was none, it leads to nothing or to what it replaced.
@@ -134,9 +141,9 @@ impl Sources<'_, '_, '_> {
     fn of_terminator(&mut self, inst: InstId, block: BlockId) -> Result<(), Foreign> {
         let mut inst = inst;
         for depth in 0..MAX_CHAIN {
-            let Some(old) = self.reader.replaced_terminator(inst, block) else { return Ok(()) };
+            let Some((old, link)) = self.reader.replaced_terminator(inst, block) else { return Ok(()) };
             let count = self.found.len();
-            self.follow(old, Link::Terminator, None, depth)?;
+            self.follow(old, link, None, depth)?;
             if self.found.len() > count {
                 return Ok(());
             }
