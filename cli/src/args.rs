@@ -463,7 +463,7 @@ pub struct SelftestX86 {
 
 /// Measure: how many known errors are found, what observing costs, what is proved
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: metaloc bench truth --llvm 16")]
+#[command(after_help = "Example: metaloc bench truth")]
 pub struct Bench {
     #[command(subcommand)]
     pub what: BenchWhat,
@@ -482,12 +482,21 @@ pub enum BenchWhat {
 
 /// Known errors: how many show in what a pass leaves behind, and how many of those a report finds
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: metaloc bench truth --llvm 16 --at-least 30
+#[command(after_help = "Examples:
+  metaloc bench truth
+  metaloc bench truth --llvm 16 --at-least 30
+  metaloc bench truth --llvm-source auto
 
+Without --llvm, LLVM 14, 16 and 19 are put side by side.
 Exit status: 0, 1 if fewer were found than asked for, 2 something could not be run.")]
 pub struct BenchTruth {
-    #[command(flatten)]
-    pub llvm: LlvmArgs,
+    /// Debian's LLVM of this major version, or the path of an `opt`; default: 14, 16 and 19
+    #[arg(long = "llvm", value_name = "N|OPT")]
+    pub which: Option<Which>,
+
+    /// The llvm-config that belongs to the `opt`, if it is not beside it
+    #[arg(long, value_name = "PATH", requires = "which")]
+    pub llvm_config: Option<PathBuf>,
 
     /// Which inputs show the errors
     #[arg(long, value_enum, default_value_t = TruthInputs::All)]
@@ -502,11 +511,11 @@ pub struct BenchTruth {
     pub llvm_source: Option<LlvmSource>,
 
     /// Fail if fewer are found
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "which")]
     pub at_least: usize,
 
     /// Fail if fewer of those found have the right line
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "llvm_source")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires_all = ["llvm_source", "which"])]
     pub lines_at_least: usize,
 
     /// How to print the result

@@ -13,7 +13,8 @@
 //!   one had no location, nothing is said in either case.
 //! - nothing, and what follows is older than the run, in the middle of the block, and uses the destination, or
 //!   what was made from it: an operand is prepared (frozen, cast), and IRBuilder would have given it that
-//!   location. Likely. If it does not use it, but is a cast or a freeze of the instruction right in front of it, then
+//!   location. Likely. So is the step of a new induction variable in front of that of an old one of the same loop
+//!   (PR 97519). If it does not use it, but is a cast or a freeze of the instruction right in front of it, then
 //!   it belongs to that one: a value is prepared for all its uses (PR 97038). Likely. Otherwise the place is no link
 //!   but chance: a note.
 //! - the start of a block, or its terminator: that is where code goes that belongs nowhere. A note at the
@@ -80,10 +81,29 @@ fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
     if !starts && is_for(case, following.id) {
         return Some((following, Confidence::Likely));
     }
+    if is_step_beside(case, following.id) {
+        return Some((following, Confidence::Likely));
+    }
     if let Some(prepared) = prepared(case, &insts[..at]) {
         return Some((prepared, Confidence::Likely));
     }
     Some((following, Confidence::Note))
+}
+
+/// True if the destination is the step of a new induction variable and what follows is that of an old one in the same
+/// loop: each uses a PHI of the header, and the new PHI uses the destination.
+fn is_step_beside(case: &Case<'_, '_>, following: InstId) -> bool {
+    let (lookup, id) = (case.run.lookup, case.inst().id);
+    let phis = lookup.operands(id).into_iter().flatten();
+    let mut headers = phis.filter_map(|used| {
+        let phi = case.lineage.destinations.iter().find(|d| d.inst.id == used)?;
+        let steps = phi.inst.flags.has(InstFlags::PHI) && lookup.operands(used).contains(&Some(id));
+        steps.then(|| case.changes.block_before(phi.at.block)).flatten()
+    });
+    let Some(header) = headers.next() else { return false };
+    let phis = header.insts.iter().take_while(|inst| inst.flags.has(InstFlags::PHI));
+    let used = lookup.operands(following);
+    phis.into_iter().any(|phi| used.contains(&Some(phi.id)))
 }
 
 /// The instruction right in front of the destination, if that is older and the destination does nothing but to cast or
@@ -122,6 +142,34 @@ fn is_for(case: &Case<'_, '_>, user: InstId) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::scene::Scene;
+
+    /// LoopStrengthReduce, PR 97519: the step of the new counter.
+    #[test]
+    fn in_front_of_the_step_of_the_old_counter() {
+        let judge = |used: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1: %1 br @1
+                 b1 -> b1 b2: %2 phi(-+%5) @2, %3 sitofp(%2) @3, %4 call!(%3) @4, %5 add({used}+-) @5, %6 br @6
+                 b2: %7 ret @7
+                 after
+                 b0 -> b1: %1 br @1
+                 b1 -> b1 b2: %8 phi(-+%9) @2, %2 phi(-+%5) @2, %4 call!(%8) @4, %9 fadd(%8+-), %5 add({used}+-) @5, %6 br @6
+                 b2: %7 ret @7
+                 events
+                 create %8
+                 insert %8 b1 %2
+                 set %8 @2
+                 create %9
+                 insert %9 b1 %5
+                 replace %3 %8
+                 remove %3 b1
+                 erase %3"
+            ))
+        };
+        assert_eq!(judge("%2"), ["lost_expansion likely lost preserve %9 <- %5"]);
+        assert_eq!(judge("%4"), ["lost_expansion note lost preserve %9 <- %5"]);
+    }
 
     /// InferAddressSpaces, PR 97038: a cast behind the instruction whose value it casts.
     #[test]

@@ -5,7 +5,8 @@
 //! - *operand*: where an instruction stands for several, what it uses stands for what these used in the same
 //!   place, if that is of the same kind. So the address of a hoisted load is that of all the loads (PR 86236).
 //! - *use*: if all that uses a new instruction is new as well, and together replaced one instruction of P, then it
-//!   is a part of what took the place of that one (PR 91839; GVN's loads in predecessors).
+//!   is a part of what took the place of that one (PR 91839; GVN's loads in predecessors). Not so the step of a new
+//!   induction variable, which uses the PHI that uses it: it belongs to the step of the old one.
 //!
 //! They are asked of destinations only whose location is in question: each takes questions to the compiler.
 
@@ -151,6 +152,9 @@ impl<'a> Uses<'_, 'a> {
         if !lost || has_place || !destination.sources.is_empty() {
             return;
         }
+        if self.run.lookup.operands(destination.inst.id).iter().flatten().any(|used| self.is_new_phi(*used)) {
+            return;
+        }
         let mut parts = vec![destination.inst.id];
         let mut whole: Option<Source> = None;
         let mut next = 0;
@@ -177,6 +181,11 @@ impl<'a> Uses<'_, 'a> {
             }
         }
         self.destinations[at].sources.extend(whole);
+    }
+
+    fn is_new_phi(&self, inst: InstId) -> bool {
+        self.destination(inst)
+            .is_some_and(|d| d.origin == Origin::Created && d.inst.flags.has(InstFlags::PHI))
     }
 
     fn destination(&self, inst: InstId) -> Option<&Destination<'a>> {
@@ -319,6 +328,30 @@ mod tests {
              remove %5 b3
              erase %5"
         ))
+    }
+
+    /// LoopStrengthReduce, PR 97519.
+    #[test]
+    fn the_step_of_a_counter_is_no_part() {
+        let found = read(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 phi(-+%5) @2, %3 sitofp(%2) @3, %4 call!(%3) @4, %5 add(%2+-) @5, %6 br @6
+             b2: %7 ret @7
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %8 phi(-+%9), %2 phi(-+%5) @2, %4 call!(%8) @4, %9 fadd(%8+-), %5 add(%2+-) @5, %6 br @6
+             b2: %7 ret @7
+             events
+             create %8
+             insert %8 b1 %2
+             create %9
+             insert %9 b1 %5
+             replace %3 %8
+             remove %3 b1
+             erase %3",
+        );
+        assert_eq!(found, ["%8 <- replace %3", "%9 <-"]);
     }
 
     #[test]

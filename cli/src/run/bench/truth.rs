@@ -2,6 +2,9 @@
 //!
 //! Whether an error shows is decided without the plugin, by the location that the stock `opt` leaves on the
 //! destination. What is reported about a destination whose location is right is counted apart: it is noise.
+//! Without `--llvm` three versions are put side by side ([`table`]).
+
+mod table;
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -14,6 +17,7 @@ use metaloc_corpus::truth::{self, Origin, TruthCase, TruthRecord};
 use metaloc_corpus::{Error, ir_text, llvm_tests, stock};
 use metaloc_report::Document;
 use metaloc_source::annotate::Annotator;
+use metaloc_toolchain::llvm::Which;
 use metaloc_toolchain::process::{Stdin, Task};
 use metaloc_toolchain::{Llvm, plugin};
 use serde::Serialize;
@@ -24,11 +28,34 @@ use crate::lines::{Lines, LlvmSource};
 use crate::output;
 use crate::parallel;
 use crate::progress::Progress;
-use crate::run::{find_llvm, find_plugin};
+use crate::run::find_plugin;
 use crate::status::Status;
 
+/// The versions that show most of the errors, and the one that has mended them.
+const SIDE_BY_SIDE: [u32; 3] = [14, 16, 19];
+
 pub fn run(args: &BenchTruth) -> Result<Status> {
-    let llvm = find_llvm(&args.llvm)?;
+    let Some(which) = &args.which else {
+        let mut results = Vec::new();
+        for major in SIDE_BY_SIDE {
+            results.push(measure(args, Llvm::find(&Which::Number(major), None)?)?);
+        }
+        output::print(&match args.format {
+            Format::Text => table::text(&results),
+            Format::Json => serde_json::to_string_pretty(&results)? + "\n",
+        })?;
+        return Ok(Status::Clean);
+    };
+    let result = measure(args, Llvm::find(which, args.llvm_config.as_deref())?)?;
+    output::print(&match args.format {
+        Format::Text => result.text(),
+        Format::Json => serde_json::to_string_pretty(&result)? + "\n",
+    })?;
+    let too_few = result.found < args.at_least || result.right_line.unwrap_or(0) < args.lines_at_least;
+    Ok(if too_few { Status::Findings } else { Status::Clean })
+}
+
+fn measure(args: &BenchTruth, llvm: Llvm) -> Result<BenchResult> {
     let regress = plugin::root()?.join("regress");
     let records = truth::records(&regress.join("llvm-truth.json"))?;
     let own = match args.inputs {
@@ -51,14 +78,7 @@ pub fn run(args: &BenchTruth) -> Result<Status> {
         Ok(row)
     })?;
     drop(progress);
-    let rows = settle(rows);
-    let result = BenchResult::new(&bench.llvm.version, rows);
-    output::print(&match args.format {
-        Format::Text => result.text(),
-        Format::Json => serde_json::to_string_pretty(&result)? + "\n",
-    })?;
-    let too_few = result.found < args.at_least || result.right_line.unwrap_or(0) < args.lines_at_least;
-    Ok(if too_few { Status::Findings } else { Status::Clean })
+    Ok(BenchResult::new(&bench.llvm.version, settle(rows)))
 }
 
 struct Bench {
@@ -355,11 +375,14 @@ impl BenchResult {
                 };
             }
         }
+        text + &self.sum()
+    }
+
+    fn sum(&self) -> String {
         let BenchResult { llvm, found, visible, noise, records, .. } = self;
         let of = records.len();
-        let _ = writeln!(
-            text,
-            "LLVM {llvm}: {found} found of {visible} visible, {noise} reported where right, {of} records"
+        let mut text = format!(
+            "LLVM {llvm}: {found} found of {visible} visible, {noise} reported where right, {of} records\n"
         );
         if let (Some(lines), Some(variables)) = (self.right_line, self.right_variables) {
             let _ = writeln!(
