@@ -11,7 +11,7 @@
 //! They are asked of destinations only whose location is in question: each takes questions to the compiler.
 
 use metaloc_record::{InstFlags, InstId, LocId, Opcode, PassRun};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::sources::MAX_REPLACED;
 use super::{Destination, Lineage, Origin};
@@ -66,7 +66,8 @@ struct Uses<'u, 'a> {
 
 impl<'a> Uses<'_, 'a> {
     fn link_writes(&mut self, asked: &[usize]) {
-        let mut taken: Option<FxHashSet<LocId>> = None;
+        // How many writes of the run have each location.
+        let mut taken: Option<FxHashMap<LocId, usize>> = None;
         for &at in asked {
             let destination = &self.destinations[at];
             if !may_write(destination) {
@@ -78,14 +79,21 @@ impl<'a> Uses<'_, 'a> {
                 continue;
             }
             let taken = taken.get_or_insert_with(|| {
-                self.destinations.iter().filter(|d| may_write(d)).map(|d| d.inst.loc).collect()
+                let mut taken = FxHashMap::default();
+                for write in self.destinations.iter().filter(|d| may_write(d)) {
+                    *taken.entry(write.inst.loc).or_default() += 1;
+                }
+                taken
             });
+            let by_others = |loc: LocId| {
+                taken.get(&loc).is_some_and(|count| *count > usize::from(loc == destination.inst.loc))
+            };
             let gone = writes.into_iter().filter(|inst| self.changes.is_gone(*inst));
             let gone = gone.filter_map(|inst| self.changes.was(inst)).filter(|was| {
                 let fits =
                     destination.origin == Origin::Created || was.inst.opcode == destination.inst.opcode;
                 let known = destination.sources.iter().any(|s| s.inst == was.inst.id);
-                fits && !known && is_real(self.run.locations, was.inst.loc) && !taken.contains(&was.inst.loc)
+                fits && !known && is_real(self.run.locations, was.inst.loc) && !by_others(was.inst.loc)
             });
             let link = |inst: InstId, loc| Source { inst, loc, link: Link::Write, via: None };
             let found: Vec<Source> =
@@ -276,6 +284,10 @@ mod tests {
 
     /// MergedLoadStoreMotion: the second store is erased, and nothing else is said about it.
     fn sunk(object: u32, more: &str) -> Vec<String> {
+        sunk_with(object, "@2", more)
+    }
+
+    fn sunk_with(object: u32, loc: &str, more: &str) -> Vec<String> {
         read(&format!(
             "before
              b0 -> b1 b2: %1 br @1
@@ -286,7 +298,7 @@ mod tests {
              b0 -> b1 b2: %1 br @1
              b1 -> b3: %3 br @3
              b2 -> b3: %5 br @5
-             b3: %7 store^1 @2, {more} %6 ret @6
+             b3: %7 store^1 {loc}, {more} %6 ret @6
              events
              clone %7 %2
              insert %7 b3 %6
@@ -302,8 +314,10 @@ mod tests {
     fn writes_to_the_same_object_are_linked() {
         assert_eq!(sunk(1, ""), ["%7 <- clone %2 write %4"]);
         assert_eq!(sunk(2, ""), ["%7 <- clone %2"]);
+        // It has the location of the second itself.
+        assert_eq!(sunk_with(1, "@4", ""), ["%7 <- clone %2 write %4"]);
         // Something else has the location of the second.
-        assert_eq!(sunk(1, "%8 store^1 @4,"), ["%7 <- clone %2", "%8 <-"]);
+        assert_eq!(sunk(1, "%8 store^1 @4,"), ["%7 <- clone %2", "%8 <- write %4"]);
     }
 
     /// GVN: a load in the one predecessor that does not have the value.
