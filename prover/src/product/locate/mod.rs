@@ -1,0 +1,248 @@
+//! Questions about the variables of a proved function at any pc: what repair asks. A finished proof says what holds
+//! at its nodes; here both programs are run on from there, the machine to a pc and the source to a point of it, and
+//! "the variable is this expression" is shown like any other obligation.
+//!
+//! Positions: along an edge of the product the machine passes pcs, the source points; both are counted from 0, the
+//! node itself. A step of the source between points that all its paths pass is one position further.
+//!
+//! **Invariant**: what [`Locator::show`] accepts rests on the node's invariants and the two prefixes alone, not on how
+//! the edge goes on, nor on anything that was used to find it.
+//!
+//! - [`positions`]: edges as positions; [`walks`]: both programs run to them; [`invariants`]: what holds at a node;
+//!   [`forms`]: material for guesses; [`show`]: the questions; [`entries`]: what was shown, for the document.
+
+mod entries;
+mod forms;
+mod invariants;
+mod positions;
+mod show;
+mod walks;
+
+use super::certify::Certified;
+use super::document::source_place;
+use super::problem::{ProblemError, Setting};
+use crate::expr::normal::Normaliser;
+use crate::expr::{Arena, ExprId};
+use crate::graph::{Edge, Graph, Point, PointId};
+use crate::ir::{IrError, Module};
+use crate::lift::{self, LiftError};
+use crate::object_file::FunctionCode;
+use crate::pair::{PairError, pair};
+use crate::prove::problem;
+use crate::run::state::Table;
+use crate::smt::{Limits, Program, SmtError, Solver};
+use crate::source::{self, LowerError, PointInfo};
+use metaloc_proof as proof;
+use positions::EdgePositions;
+use std::ops::Range;
+
+pub use forms::{Change, Linear, PlaceForm};
+use invariants::slots_of;
+
+/// Why a proved function cannot be asked about.
+#[derive(Debug, thiserror::Error)]
+pub enum LocateError {
+    /// The source.
+    #[error(transparent)]
+    Ir(#[from] IrError),
+    /// The source has no graph.
+    #[error(transparent)]
+    Lower(#[from] LowerError),
+    /// The code has no graph.
+    #[error(transparent)]
+    Lift(#[from] LiftError),
+    /// No problem of the prover's.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// The solver.
+    #[error(transparent)]
+    Solver(#[from] SmtError),
+    /// The proof is not one of this function.
+    #[error("the proof does not fit the function: {0}")]
+    Mismatch(String),
+}
+
+fn mismatch<T>(what: impl Into<String>) -> Result<T, LocateError> {
+    Err(LocateError::Mismatch(what.into()))
+}
+
+/// Where on an edge: numbers of positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct At {
+    /// The edge of the product.
+    pub edge: usize,
+    /// Position of the machine.
+    pub machine: usize,
+    /// Position of the source.
+    pub source: usize,
+}
+
+/// A position of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachinePosition {
+    /// The pc.
+    pub pc: u64,
+    /// Whether memory other than the frame was written since the position before.
+    pub stored: bool,
+    steps: usize,
+    peek: Option<usize>,
+}
+
+/// A position of the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourcePosition {
+    /// Line and column, if the source has them.
+    pub location: Option<proof::SourceLocation>,
+    /// Whether memory was written since the position before.
+    pub stored: bool,
+    /// How often the point was met before on this edge.
+    pub round: usize,
+    elements: usize,
+    peek: Option<usize>,
+    point: Point,
+}
+
+/// A proved function that can be asked.
+pub struct Locator {
+    arena: Arena,
+    solver: Solver,
+    normaliser: Normaliser,
+    table: Table,
+    setting: Setting,
+    facts: Vec<ExprId>,
+    walks: u32,
+    function: proof::Function,
+    machine: Graph,
+    source: Graph,
+    source_infos: Vec<PointInfo>,
+    edges: Vec<EdgePositions>,
+    pcs: Vec<Range<u64>>,
+    address_bits: u32,
+    slots: Vec<i64>,
+    shown: Vec<(proof::Location, Certified)>,
+}
+
+impl Locator {
+    /// Rebuilds both programs of a proved function.
+    pub fn new(
+        module: &Module,
+        code: &FunctionCode,
+        function: &proof::Function,
+        program: &Program,
+        limits: Limits,
+    ) -> Result<Locator, LocateError> {
+        let ir = module.function(&code.name)?;
+        let mut arena = Arena::new();
+        let partition = match pair(&mut arena, module, ir, code) {
+            Ok(pair) => pair.partition,
+            Err(PairError::Source(error)) => return Err(error.into()),
+            Err(PairError::Machine(error)) => return Err(error.into()),
+        };
+        let (lowered, source_peeks) = source::lower_with_peeks(&mut arena, module, ir, partition)?;
+        let machine = lift::lift_by(&mut arena, code, partition)?;
+        let (machine_peeks, mut pcs) = lift::peeks(&mut arena, code, partition)?;
+        pcs.sort_by_key(|range| range.start);
+        let problem = problem(&mut arena, &lowered, machine.clone(), code);
+        let setting = Setting::new(&mut arena, problem)?;
+        let facts = setting.facts(&mut arena);
+        check_points(function, &machine, &lowered.graph)?;
+        let mut source_infos = lowered.points.clone();
+        let (mut machine, mut source) = (machine, lowered.graph.clone());
+        for peek in machine_peeks {
+            extend(&mut machine, peek.point, peek.edge);
+        }
+        for peek in source_peeks {
+            extend(&mut source, peek.point, peek.edge);
+            source_infos.push(peek.info);
+        }
+        let mut slots: Vec<i64> = function.nodes.iter().flat_map(slots_of).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let mut locator = Locator {
+            solver: Solver::new(program.clone(), limits),
+            arena,
+            normaliser: Normaliser::new(),
+            table: Table::default(),
+            facts,
+            walks: 0,
+            function: function.clone(),
+            machine,
+            source,
+            source_infos,
+            edges: Vec::new(),
+            pcs,
+            address_bits: code.address_bits,
+            slots,
+            shown: Vec::new(),
+            setting,
+        };
+        for edge in &function.edges {
+            let positions = locator.positions(edge)?;
+            locator.edges.push(positions);
+        }
+        Ok(locator)
+    }
+
+    /// Instructions by pc.
+    pub fn instructions(&self) -> &[Range<u64>] {
+        &self.pcs
+    }
+
+    /// Variables of the source.
+    pub fn variables(&self) -> &[proof::Variable] {
+        &self.function.variables
+    }
+
+    /// How many edges the product has.
+    pub fn edges(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Positions of the machine on an edge; its end is not one, as it belongs to the edges that leave that node.
+    pub fn machine(&self, edge: usize) -> &[MachinePosition] {
+        &self.edges[edge].machine
+    }
+
+    /// Positions of the source on an edge, its end included.
+    pub fn source(&self, edge: usize) -> &[SourcePosition] {
+        &self.edges[edge].source
+    }
+
+    /// Whether a variable has a value at a position of the source.
+    pub fn is_bound(&self, edge: usize, source: usize, variable: usize) -> bool {
+        self.bound(edge, source, variable).is_some()
+    }
+
+    fn bound(&self, edge: usize, source: usize, variable: usize) -> Option<source::Bound> {
+        let position = &self.edges[edge].source[source];
+        let point = self.source.find(&position.point)?;
+        let info = self.source_infos.get(point.0 as usize)?;
+        let found = info.bindings.iter().find(|(number, _)| *number == variable)?;
+        (found.1 != source::Bound::Undefined).then_some(found.1)
+    }
+}
+
+/// Adds a peek to a graph.
+fn extend(graph: &mut Graph, point: Point, mut edge: Edge) {
+    edge.to = PointId(graph.points.len() as u32);
+    graph.points.push(point);
+    graph.edges.push(edge);
+}
+
+fn check_points(function: &proof::Function, machine: &Graph, source: &Graph) -> Result<(), LocateError> {
+    for (number, point) in machine.points.iter().enumerate() {
+        let place = match point {
+            Point::Pc(pc) => proof::MachinePlace::Instruction { pc: *pc },
+            _ => proof::MachinePlace::Exit,
+        };
+        if function.machine_points.get(number).is_none_or(|known| known.place != place) {
+            return mismatch(format!("machine point {number}"));
+        }
+    }
+    for (number, point) in source.points.iter().enumerate() {
+        if function.source_points.get(number).is_none_or(|known| known.place != source_place(point)) {
+            return mismatch(format!("source point {number}"));
+        }
+    }
+    Ok(())
+}

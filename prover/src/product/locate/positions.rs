@@ -1,0 +1,229 @@
+//! Edges of the product as positions: the pcs that the machine passes, and the points that all paths of the source
+//! pass.
+
+use super::super::assumed::Assumed;
+use super::super::document::series;
+use super::super::walk::Walk;
+use super::{LocateError, Locator, MachinePosition, SourcePosition, mismatch};
+use crate::graph::{Edge, Point};
+use crate::region::Region;
+use metaloc_proof as proof;
+use metaloc_proof::Paths;
+use std::collections::BTreeMap;
+
+/// Positions that an edge may have on one side.
+const MOST_POSITIONS: usize = 4096;
+
+/// An edge as positions on both sides.
+pub(super) struct EdgePositions {
+    pub(super) node: usize,
+    pub(super) machine_steps: Vec<usize>,
+    pub(super) machine: Vec<MachinePosition>,
+    pub(super) elements: Vec<Element>,
+    pub(super) source: Vec<SourcePosition>,
+    /// Kept walks.
+    pub(super) source_walks: BTreeMap<usize, Walk>,
+    /// Rewriting with lemmas of the whole edge, for guessing only.
+    pub(super) guessing: Option<Assumed>,
+}
+
+/// A step of the source between two points that all paths pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Element {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) paths: Paths,
+}
+
+impl Locator {
+    /// Both sides of an edge as positions.
+    pub(super) fn positions(&self, edge: &proof::Edge) -> Result<EdgePositions, LocateError> {
+        let steps = machine_steps(&edge.machine.paths)?;
+        let mut machine_steps = Vec::new();
+        let mut machine = Vec::new();
+        let mut stored = false;
+        for (from, to) in steps {
+            let number = self.machine.edges.iter().position(|edge| edge.from.0 == from && edge.to.0 == to);
+            let Some(number) = number else { return mismatch("a step of the machine that is none") };
+            let whole = &self.machine.edges[number];
+            let Point::Pc(pc) = self.machine.points[from as usize] else {
+                return mismatch("a step from the exit");
+            };
+            machine.push(MachinePosition { pc, stored, steps: machine_steps.len(), peek: None });
+            let mut before = 0;
+            for (peek, edge) in self.machine.edges.iter().enumerate() {
+                let inside =
+                    edge.from.0 == from && edge.to.0 as usize >= self.setting.problem.machine.points.len();
+                if !inside {
+                    continue;
+                }
+                let Point::Pc(pc) = self.machine.points[edge.to.0 as usize] else { continue };
+                let writes = writes(edge);
+                machine.push(MachinePosition {
+                    pc,
+                    stored: writes > before,
+                    steps: machine_steps.len(),
+                    peek: Some(peek),
+                });
+                before = writes;
+            }
+            stored = writes(whole) > before;
+            machine_steps.push(number);
+            if machine.len() > MOST_POSITIONS {
+                return mismatch("a path that is too long");
+            }
+        }
+        let mut elements = Vec::new();
+        flatten(&edge.source.paths, &mut elements)?;
+        let source =
+            self.source_positions(self.function.nodes[edge.from as usize].source_point, &elements)?;
+        Ok(EdgePositions {
+            node: edge.from as usize,
+            machine_steps,
+            machine,
+            elements,
+            source,
+            source_walks: BTreeMap::new(),
+            guessing: None,
+        })
+    }
+
+    fn source_positions(&self, start: u32, elements: &[Element]) -> Result<Vec<SourcePosition>, LocateError> {
+        let coarse = self.setting.problem.source.points.len();
+        let mut found: Vec<SourcePosition> = Vec::new();
+        let mut rounds = BTreeMap::<u32, usize>::new();
+        let mut stored = false;
+        let mut at = start;
+        for number in 0..=elements.len() {
+            let round = rounds.entry(at).or_default();
+            let Some(point) = self.source.points.get(at as usize).cloned() else {
+                return mismatch("a source point");
+            };
+            let location = |point: usize| self.source_infos.get(point).and_then(|info| info.location.clone());
+            let whole = location(at as usize);
+            found.push(SourcePosition {
+                location: whole,
+                stored,
+                round: *round,
+                elements: number,
+                peek: None,
+                point,
+            });
+            stored = false;
+            let mut before = 0;
+            for (peek, edge) in self.source.edges.iter().enumerate() {
+                if edge.from.0 != at || (edge.to.0 as usize) < coarse || number == elements.len() {
+                    continue;
+                }
+                let writes = writes(edge);
+                found.push(SourcePosition {
+                    location: location(edge.to.0 as usize),
+                    stored: writes > before,
+                    round: *round,
+                    elements: number,
+                    peek: Some(peek),
+                    point: self.source.points[edge.to.0 as usize].clone(),
+                });
+                before = writes;
+            }
+            *round += 1;
+            if let Some(element) = elements.get(number) {
+                let mut inside = self.source.edges.iter().filter(|edge| (edge.to.0 as usize) < coarse);
+                let total = match &element.paths {
+                    Paths::Step(from, to) => {
+                        inside.find(|edge| edge.from.0 == *from && edge.to.0 == *to).map(writes)
+                    }
+                    // Any path may write.
+                    _ => Some(usize::MAX),
+                };
+                stored = total.is_none_or(|total| total > before);
+                at = element.to;
+            }
+            if found.len() > MOST_POSITIONS {
+                return mismatch("a path that is too long");
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// How many accesses of an edge write memory that both programs have.
+fn writes(edge: &Edge) -> usize {
+    edge.accesses.iter().filter(|access| access.write && access.region != Region::Stack).count()
+}
+
+/// Steps of the machine: one after the other.
+fn machine_steps(paths: &Paths) -> Result<Vec<(u32, u32)>, LocateError> {
+    match paths {
+        Paths::Step(from, to) => Ok(vec![(*from, *to)]),
+        Paths::Series(parts) => {
+            let parts: Result<Vec<Vec<(u32, u32)>>, LocateError> = parts.iter().map(machine_steps).collect();
+            Ok(parts?.concat())
+        }
+        Paths::Repeat { times, body } => {
+            let body = machine_steps(body)?;
+            let times = *times as usize;
+            if body.len().saturating_mul(times) > MOST_POSITIONS {
+                return mismatch("a path that is too long");
+            }
+            Ok(body.repeat(times))
+        }
+        Paths::Empty | Paths::Parallel(_) => mismatch("several paths of the machine on one edge"),
+    }
+}
+
+/// A set of paths as steps between points that all paths pass.
+fn flatten(paths: &Paths, elements: &mut Vec<Element>) -> Result<(), LocateError> {
+    if elements.len() > MOST_POSITIONS {
+        return mismatch("a path that is too long");
+    }
+    match paths {
+        Paths::Empty => Ok(()),
+        Paths::Step(from, to) => {
+            elements.push(Element { from: *from, to: *to, paths: paths.clone() });
+            Ok(())
+        }
+        Paths::Series(parts) => parts.iter().try_for_each(|part| flatten(part, elements)),
+        Paths::Repeat { times, body } => (0..*times).try_for_each(|_| flatten(body, elements)),
+        Paths::Parallel(branches) => {
+            let steps: Result<Vec<Vec<(u32, u32)>>, LocateError> =
+                branches.iter().map(machine_steps).collect();
+            elements.extend(split(&steps?));
+            Ok(())
+        }
+    }
+}
+
+/// Several paths with the same ends, cut at the points that all of them pass.
+fn split(branches: &[Vec<(u32, u32)>]) -> Vec<Element> {
+    let mut elements = Vec::new();
+    let mut rest: Vec<&[(u32, u32)]> = branches.iter().map(Vec::as_slice).collect();
+    while rest.iter().all(|branch| !branch.is_empty()) {
+        // The first point that all the rests pass.
+        let passes = |branch: &[(u32, u32)], point: u32| branch.iter().position(|(_, to)| *to == point);
+        let next = rest[0]
+            .iter()
+            .map(|(_, to)| *to)
+            .find(|point| rest.iter().all(|branch| passes(branch, *point).is_some()));
+        let Some(next) = next else { break };
+        let from = rest[0][0].0;
+        let mut ways: Vec<Paths> = Vec::new();
+        for branch in &mut rest {
+            let end = passes(branch, next).map_or(0, |end| end + 1);
+            let way = series(branch[..end].iter().map(|(from, to)| Paths::Step(*from, *to)).collect());
+            if !ways.contains(&way) {
+                ways.push(way);
+            }
+            *branch = &branch[end..];
+        }
+        let paths = if ways.len() == 1 { ways.remove(0) } else { Paths::Parallel(ways) };
+        match paths {
+            Paths::Series(parts) => elements.extend(parts.into_iter().filter_map(|part| match part {
+                Paths::Step(from, to) => Some(Element { from, to, paths: part }),
+                _ => None,
+            })),
+            paths => elements.push(Element { from, to: next, paths }),
+        }
+    }
+    elements
+}

@@ -1,0 +1,137 @@
+//! Both programs run on from a node to positions, and what may be used there.
+
+use super::super::assumed::Assumed;
+use super::super::flow::Anchors;
+use super::super::triple::{Context, Outcome, Shown, Triple};
+use super::super::walk::{Walk, Walker, implies};
+use super::positions::EdgePositions;
+use super::{At, LocateError, Locator};
+use crate::expr::ExprId;
+use crate::graph::PointId;
+use metaloc_proof as proof;
+use metaloc_proof::Paths;
+
+impl Locator {
+    pub(super) fn context(&mut self) -> (Context<'_>, &mut Vec<EdgePositions>, &proof::Function) {
+        let context = Context {
+            arena: &mut self.arena,
+            solver: &mut self.solver,
+            normaliser: std::mem::take(&mut self.normaliser),
+            setting: &self.setting,
+            table: std::mem::take(&mut self.table),
+            facts: self.facts.clone(),
+            walks: self.walks,
+        };
+        (context, &mut self.edges, &self.function)
+    }
+
+    pub(super) fn walk_machine(&mut self, edge: usize, machine: usize) -> Walk {
+        self.walks += 1;
+        let positions = &self.edges[edge];
+        let position = &positions.machine[machine];
+        let mut numbers: Vec<usize> = positions.machine_steps[..position.steps].to_vec();
+        numbers.extend(position.peek);
+        let mut walker =
+            Walker::new(&self.machine, &self.setting.machine_anchors, &format!("locate.m{}", self.walks));
+        let start = walker.start(&mut self.arena);
+        walker.along(&mut self.arena, start, &numbers)
+    }
+
+    pub(super) fn walk_source(&mut self, edge: usize, source: usize) -> Walk {
+        if let Some(known) = self.edges[edge].source_walks.get(&source) {
+            return known.clone();
+        }
+        let (elements, peek) = {
+            let position = &self.edges[edge].source[source];
+            (position.elements, position.peek)
+        };
+        // The nearest whole step that was walked before.
+        let base = self.edges[edge]
+            .source_walks
+            .iter()
+            .rev()
+            .map(|(number, walk)| (&self.edges[edge].source[*number], walk))
+            .find(|(position, _)| position.peek.is_none() && position.elements <= elements)
+            .map(|(position, walk)| (position.elements, walk.clone()));
+        self.walks += 1;
+        let coarse = &self.setting.problem.source;
+        let anchors: &Anchors = &self.setting.source_anchors;
+        let mut walker = Walker::new(&self.source, anchors, &format!("locate.s{}", self.walks));
+        let mut plain = Walker::new(coarse, anchors, &format!("locate.h{}", self.walks));
+        let (mut done, mut walk) = base.unwrap_or_else(|| (0, walker.start(&mut self.arena)));
+        while done < elements {
+            let element = &self.edges[edge].elements[done];
+            walk = match &element.paths {
+                Paths::Step(from, to) => {
+                    let step = coarse.edges.iter().position(|edge| edge.from.0 == *from && edge.to.0 == *to);
+                    let edges: Vec<usize> = step.into_iter().collect();
+                    walker.along(&mut self.arena, walk, &edges)
+                }
+                _ => plain.hop(&mut self.arena, walk, PointId(element.from), PointId(element.to)),
+            };
+            done += 1;
+        }
+        if let Some(peek) = peek {
+            walk = walker.along(&mut self.arena, walk, &[peek]);
+        }
+        self.edges[edge].source_walks.insert(source, walk.clone());
+        walk
+    }
+
+    /// Both programs run to a place, with what may be used there.
+    pub(super) fn triple(&mut self, at: At) -> Result<Triple, LocateError> {
+        let assumed = self.assumed(self.edges[at.edge].node)?;
+        let machine = self.walk_machine(at.edge, at.machine);
+        let source = self.walk_source(at.edge, at.source);
+        let mut given = assumed.bits.clone();
+        given.extend(&self.facts);
+        given.push(machine.condition);
+        let arena = &mut self.arena;
+        let defined = source
+            .assumptions
+            .iter()
+            .map(|assumption| implies(arena, assumption.when, assumption.what.condition))
+            .collect();
+        Ok(Triple { machine, source, assumed, given, defined, lemmas: false, cases: false })
+    }
+
+    /// Rewriting for guesses: with what the solver shows of the whole edge.
+    pub(super) fn guessing(&mut self, edge: usize) -> Result<Assumed, LocateError> {
+        if let Some(known) = self.edges[edge].guessing.take() {
+            return Ok(known);
+        }
+        let last = At {
+            edge,
+            machine: self.edges[edge].machine.len() - 1,
+            source: self.edges[edge].source.len() - 1,
+        };
+        let mut triple = self.triple(last)?;
+        let given = triple.given.clone();
+        let mut roots: Vec<ExprId> =
+            triple.source.accesses.iter().map(|access| access.what.address).collect();
+        roots.extend(triple.machine.accesses.iter().map(|access| access.what.address));
+        let (mut context, _, _) = self.context();
+        let found = context.add_lemmas(&format!("locate edge {edge}"), &mut triple, &given, &roots, &[]);
+        let (normaliser, table) = (context.normaliser, context.table);
+        (self.normaliser, self.table) = (normaliser, table);
+        found?;
+        Ok(triple.assumed)
+    }
+
+    pub(super) fn implied(
+        &mut self,
+        name: &str,
+        triple: &mut Triple,
+        goal: ExprId,
+    ) -> Result<Option<(Shown, bool)>, LocateError> {
+        let given = triple.given.clone();
+        let (mut context, _, _) = self.context();
+        let outcome = context.implied_if_defined(name, triple, &given, goal);
+        let (normaliser, table) = (context.normaliser, context.table);
+        (self.normaliser, self.table) = (normaliser, table);
+        Ok(match outcome? {
+            (Outcome::Holds(shown), defined) => Some((shown, defined)),
+            _ => None,
+        })
+    }
+}
