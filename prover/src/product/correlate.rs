@@ -166,7 +166,7 @@ impl Search<'_> {
     /// Whether the memories agree everywhere but in the frame.
     pub(super) fn same_memory(&self, state: &State) -> bool {
         let memories = &self.replay.memories;
-        memories.iter().all(|(left, right)| state.memories[*left].same_as(&state.memories[*right]))
+        memories.iter().all(|(left, right)| state.memories[*left].seems_same_as(&state.memories[*right]))
     }
 
     /// Of hops that go with one turn of the machine's loop, the number that goes by the turns which the loops

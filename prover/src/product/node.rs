@@ -132,7 +132,7 @@ impl Node {
         let mut weaker = self.wide.add(state) | self.narrow.add(state);
         let before = self.bounds.len() + self.equal.len();
         self.bounds.retain(|bound| bound.code.bits(state)[0].is_set());
-        self.equal.retain(|(_, left, right)| state.memories[*left].same_as(&state.memories[*right]));
+        self.equal.retain(|(_, left, right)| state.memories[*left].seems_same_as(&state.memories[*right]));
         weaker |= self.bounds.len() + self.equal.len() != before;
         weaker
     }

@@ -154,11 +154,11 @@ impl<'a> Refuter<'a> {
             if number.is_power_of_two() {
                 earlier = Some((at, state.clone()));
             }
-            let before = state.clone();
+            let edge = self.replay.machine_edge(at, state)?;
+            let addresses = self.addresses[edge].bits(state);
             match self.replay.machine_step(at, state) {
-                Ran::Taken { edge, to } => {
+                Ran::Taken { to, .. } => {
                     let accesses = &self.setting.problem.machine.edges[edge].accesses;
-                    let addresses = self.addresses[edge].bits(&before);
                     for (access, address) in accesses.iter().zip(addresses) {
                         let address = address.value() as u64;
                         if let Some(what) =

@@ -69,6 +69,11 @@ impl Replay {
         Replay { source, machine, memories }
     }
 
+    /// The edge that the machine takes.
+    pub fn machine_edge(&self, from: PointId, state: &State) -> Option<usize> {
+        self.machine.next(from, state)
+    }
+
     /// One step of the machine.
     pub fn machine_step(&self, from: PointId, state: &mut State) -> Ran {
         self.machine.step(from, state)
@@ -162,9 +167,10 @@ impl Replay {
             .collect();
         let (mut state, mut at) = (state.clone(), PointId(0));
         for _ in 0..steps {
-            let before = state.clone();
-            let Ran::Taken { edge, to } = self.machine.step(at, &mut state) else { break };
-            for address in codes[edge].bits(&before) {
+            let Some(edge) = self.machine.next(at, &state) else { break };
+            let addresses = codes[edge].bits(&state);
+            let Ran::Taken { to, .. } = self.machine.step(at, &mut state) else { break };
+            for address in addresses {
                 let offset = (address.value() as u64).wrapping_sub(start) as i64;
                 if offset % word == 0 && (-4096..above).contains(&offset) && offset != 0 {
                     found.insert(offset);

@@ -164,6 +164,8 @@ const ALL_VISITS: usize = 300;
 const SOME_VISITS: usize = 61;
 /// Nodes that fewer runs than this get to are given more.
 const FEW_ORIGINS: usize = 24;
+/// A run is copied once in so many steps of the product: a copy costs as much as a few of them.
+const REPEATED_STEPS: usize = 32;
 /// Steps of the product in a run to the end.
 const LONG_STEPS: usize = 300_000;
 
@@ -498,51 +500,86 @@ impl<'a> Search<'a> {
     /// Runs a state along the edges that there are. The first visits to a node are taken in, later ones now
     /// and then; the last one is kept, as it needs an edge that is not there.
     pub(super) fn propagate(&mut self, product: &mut Product, from: usize, state: &State, steps: usize) {
-        let setting = self.context.setting;
-        let (mut at, mut state) = (from, state.clone());
-        let mut fresh = false;
+        let mut run = Run { at: from, state: state.clone() };
         let mut visits: Vec<usize> = Vec::new();
+        // Where a run cannot go on is only known once it has gone: then it is repeated from here to there.
+        let (mut earlier, mut since) = (run.clone(), 0);
         for number in 0..steps {
             if number % 1024 == 1023 && self.check_limits().is_err() {
                 return;
             }
-            let node = &product.nodes[at];
-            if setting.machine_anchors.is_exit(node.machine) {
-                break;
+            if since == REPEATED_STEPS {
+                (earlier, since) = (run.clone(), 0);
             }
-            let pair = (node.source, node.machine);
-            let mut after = state.clone();
-            let Ok(path) = self.replay.machine_path(&setting.machine_anchors, pair.1, &mut after) else {
-                break;
-            };
-            let Some(edge) = product.edges.iter().find(|edge| edge.from == at && edge.step.machine == path)
-            else {
-                if fresh {
-                    // The last of a loop: its extremes are bounds.
-                    product.nodes[at].take_in(&state);
-                    product.nodes[at].keep(&state);
-                }
-                return;
-            };
-            let mut point = pair.0;
-            for hop in &edge.step.source {
-                match self.replay.source_hop(&setting.source_anchors, point, &mut after) {
-                    Ok(to) if to == *hop => point = to,
-                    _ => return,
+            match self.advance(product, &mut run) {
+                Advance::Moved => since += 1,
+                Advance::SourceElsewhere => return,
+                stopped => {
+                    for _ in 0..since {
+                        self.advance(product, &mut earlier);
+                    }
+                    if number > 0 && stopped == Advance::NoEdge {
+                        // The last of a loop: its extremes are bounds.
+                        product.nodes[earlier.at].take_in(&earlier.state);
+                        product.nodes[earlier.at].keep(&earlier.state);
+                    } else if number > 0 {
+                        product.nodes[earlier.at].add(&earlier.state);
+                    }
+                    return;
                 }
             }
-            (at, state, fresh) = (edge.to, after, true);
             // By node: the head of an outer loop is seen seldom, and its last turn is a bound.
+            let at = run.at;
             visits.resize(product.nodes.len(), 0);
             visits[at] += 1;
             if visits[at] <= ALL_VISITS || visits[at].is_multiple_of(SOME_VISITS) {
-                product.nodes[at].add(&state);
+                product.nodes[at].add(&run.state);
             }
         }
-        if fresh {
-            product.nodes[at].add(&state);
-        }
+        product.nodes[run.at].add(&run.state);
     }
+
+    /// One edge further. A run that cannot go on is left somewhere on the way.
+    fn advance(&self, product: &Product, run: &mut Run) -> Advance {
+        let setting = self.context.setting;
+        let node = &product.nodes[run.at];
+        if setting.machine_anchors.is_exit(node.machine) {
+            return Advance::End;
+        }
+        let path = self.replay.machine_path(&setting.machine_anchors, node.machine, &mut run.state);
+        let Ok(path) = path else { return Advance::End };
+        let taken = |edge: &&Edge| edge.from == run.at && edge.step.machine == path;
+        let Some(edge) = product.edges.iter().find(taken) else { return Advance::NoEdge };
+        let mut point = node.source;
+        for hop in &edge.step.source {
+            match self.replay.source_hop(&setting.source_anchors, point, &mut run.state) {
+                Ok(to) if to == *hop => point = to,
+                _ => return Advance::SourceElsewhere,
+            }
+        }
+        run.at = edge.to;
+        Advance::Moved
+    }
+}
+
+/// A run of both programs along the edges of a product.
+#[derive(Debug, Clone)]
+struct Run {
+    /// Number of the node.
+    at: usize,
+    state: State,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Advance {
+    Moved,
+    /// The machine is at its end, or stops.
+    End,
+    /// The machine takes a path without an edge.
+    NoEdge,
+    /// The source takes another path than the edge says, or does something undefined.
+    SourceElsewhere,
 }
 
 /// Memory that this process has now; `None` where the kernel does not say.

@@ -4,10 +4,14 @@
 //! A run copies its state at every step, so the table of pages is shared, too: pages that were written lately
 //! stand beside it and join it now and then.
 
-use std::collections::{BTreeMap, HashMap};
+use crate::bits::mask;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 const PAGE_BYTES: u64 = 256;
+/// Bytes that a digest takes together.
+const WORD_BYTES: usize = 8;
 type Page = [u8; PAGE_BYTES as usize];
 
 /// Bytes by 64-bit address.
@@ -15,8 +19,33 @@ type Page = [u8; PAGE_BYTES as usize];
 pub struct Memory {
     key: u64,
     /// Pages by number, but for those that are in `recent`.
-    settled: Rc<HashMap<u64, Rc<Page>>>,
-    recent: BTreeMap<u64, Rc<Page>>,
+    settled: Rc<Pages>,
+    /// By number; few, and those written last are looked for first.
+    recent: Vec<(u64, Rc<Page>)>,
+    /// A sum over all words of what a word is at its address, less what it was at first: the same for the same
+    /// contents, however they came about.
+    digest: u64,
+}
+
+type Pages = HashMap<u64, Rc<Page>, BuildHasherDefault<PageHasher>>;
+
+/// Numbers of pages are nobody's to choose: one multiplication spreads them well enough.
+#[derive(Debug, Clone, Default)]
+struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let spread = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = spread ^ (spread >> 32);
+    }
 }
 
 /// Pages that are copied with a state.
@@ -40,6 +69,14 @@ impl Memory {
 
     /// Some bytes, little-endian; addresses wrap around.
     pub fn load(&self, address: u64, bytes: u32) -> u128 {
+        let offset = (address % PAGE_BYTES) as usize;
+        let end = offset + bytes as usize;
+        if end <= PAGE_BYTES as usize {
+            return match self.page(address / PAGE_BYTES) {
+                Some(page) => little_endian(&page[offset..end]),
+                None => made_up_bytes(self.key, address, bytes),
+            };
+        }
         let byte = |number: u32| {
             let at = address.wrapping_add(u64::from(number));
             u128::from(self.byte(at)) << (8 * number)
@@ -56,39 +93,62 @@ impl Memory {
     }
 
     fn page(&self, number: u64) -> Option<&Rc<Page>> {
-        self.recent.get(&number).or_else(|| self.settled.get(&number))
+        let recent = self.recent.iter().rev().find(|(recent, _)| *recent == number);
+        recent.map(|(_, page)| page).or_else(|| self.settled.get(&number))
+    }
+
+    /// A page to write to.
+    fn page_mut(&mut self, number: u64) -> &mut Page {
+        let place = self.recent.iter().rposition(|(recent, _)| *recent == number).unwrap_or_else(|| {
+            if self.recent.len() >= MOST_RECENT {
+                Rc::make_mut(&mut self.settled).extend(self.recent.drain(..));
+            }
+            let page = self.settled.get(&number).cloned();
+            let page = page.unwrap_or_else(|| Rc::new(made_up_page(self.key, number)));
+            self.recent.push((number, page));
+            self.recent.len() - 1
+        });
+        Rc::make_mut(&mut self.recent[place].1)
     }
 
     /// Replaces one byte.
     pub fn set_byte(&mut self, address: u64, byte: u8) {
-        let (number, offset) = (address / PAGE_BYTES, (address % PAGE_BYTES) as usize);
-        if self.byte(address) == byte {
-            return;
-        }
-        if !self.recent.contains_key(&number) {
-            if self.recent.len() >= MOST_RECENT {
-                Rc::make_mut(&mut self.settled).extend(std::mem::take(&mut self.recent));
+        self.store(address, u128::from(byte), 1);
+    }
+
+    /// Replaces some bytes; those that are the same already cost nothing.
+    pub fn store(&mut self, address: u64, value: u128, bytes: u32) {
+        let offset = (address % PAGE_BYTES) as usize;
+        let end = offset + bytes as usize;
+        if end > PAGE_BYTES as usize {
+            for number in 0..bytes {
+                self.set_byte(address.wrapping_add(u64::from(number)), (value >> (8 * number)) as u8);
             }
-            let page = self.settled.get(&number).cloned();
-            let page = page.unwrap_or_else(|| Rc::new(made_up_page(self.key, number)));
-            self.recent.insert(number, page);
-        }
-        if let Some(page) = self.recent.get_mut(&number) {
-            Rc::make_mut(page)[offset] = byte;
+        } else if self.load(address, bytes) != value & mask(8 * bytes) {
+            let number = address / PAGE_BYTES;
+            let page = self.page_mut(number);
+            let (first, last) = (offset / WORD_BYTES, (end - 1) / WORD_BYTES);
+            let digest = |page: &Page| {
+                let words = (first..=last).map(|word| digest(page, number, word));
+                words.fold(0, u64::wrapping_add)
+            };
+            let before = digest(page);
+            page[offset..end].copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+            let after = digest(page);
+            self.digest = self.digest.wrapping_add(after).wrapping_sub(before);
         }
     }
 
-    /// Replaces some bytes.
-    pub fn store(&mut self, address: u64, value: u128, bytes: u32) {
-        for number in 0..bytes {
-            self.set_byte(address.wrapping_add(u64::from(number)), (value >> (8 * number)) as u8);
-        }
+    /// Whether every byte seems to be the same: memories that are the same do, and of those that are not one pair in
+    /// 2^64. Enough where a mistake costs nothing but time.
+    pub fn seems_same_as(&self, other: &Memory) -> bool {
+        (self.key, self.digest) == (other.key, other.digest)
     }
 
     /// Whether every byte is the same.
     pub fn same_as(&self, other: &Memory) -> bool {
-        // Two keys make up two memories: no number of pages makes those equal.
-        if self.key != other.key {
+        // Two keys make up two memories: no number of pages makes those equal. Nor are contents with two digests.
+        if !self.seems_same_as(other) {
             return false;
         }
         let same = |number: &u64| match (self.page(*number), other.page(*number)) {
@@ -97,9 +157,16 @@ impl Memory {
             (None, None) => true,
         };
         let shared = Rc::ptr_eq(&self.settled, &other.settled);
-        self.recent.keys().chain(other.recent.keys()).all(same)
+        self.recent.iter().chain(&other.recent).all(|(number, _)| same(number))
             && (shared || self.settled.keys().chain(other.settled.keys()).all(same))
     }
+}
+
+/// What a word of a page adds to the digest of its memory.
+fn digest(page: &Page, number: u64, word: usize) -> u64 {
+    let bytes = &page[word * WORD_BYTES..(word + 1) * WORD_BYTES];
+    let value = little_endian(bytes) as u64;
+    mixed(value ^ mixed(number * PAGE_BYTES + word as u64))
 }
 
 fn made_up_page(key: u64, number: u64) -> Page {
@@ -108,6 +175,23 @@ fn made_up_page(key: u64, number: u64) -> Page {
         word.copy_from_slice(&made_up_word(key, number * PAGE_BYTES + 4 * offset as u64).to_le_bytes());
     }
     page
+}
+
+/// Some bytes that nobody wrote.
+fn made_up_bytes(key: u64, address: u64, bytes: u32) -> u128 {
+    if address.is_multiple_of(4) && bytes.is_multiple_of(4) {
+        let word =
+            |number: u32| u128::from(made_up_word(key, address + 4 * u64::from(number))) << (32 * number);
+        return (0..bytes / 4).map(word).fold(0, |all, word| all | word);
+    }
+    let byte = |number: u32| u128::from(made_up_byte(key, address + u64::from(number))) << (8 * number);
+    (0..bytes).map(byte).fold(0, |all, byte| all | byte)
+}
+
+fn little_endian(bytes: &[u8]) -> u128 {
+    let mut word = [0; 16];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u128::from_le_bytes(word)
 }
 
 fn made_up_byte(key: u64, address: u64) -> u8 {
@@ -175,6 +259,9 @@ mod tests {
         assert!(!memory.same_as(&other) && !other.same_as(&memory));
         other.set_byte(1000, byte);
         assert!(memory.same_as(&other));
+        assert!(memory.seems_same_as(&other), "a digest forgets how it came about");
+        other.store(1001, 0x1234_5678_9abc, 6);
+        assert!(!memory.seems_same_as(&other));
         assert!(!memory.same_as(&Memory::made_up(8)));
         assert!(!memory.same_as(&Memory::made_up_small(7)));
         assert!(!memory.same_as(&Memory::made_up_indices(7)));

@@ -12,7 +12,8 @@ mod tests;
 
 use crate::expr::{Arena, ExprId};
 use crate::graph::{Graph, PointId};
-use code::{Code, Value};
+use code::{Code, Values, with_values};
+use memory::Memory;
 use metaloc_proof::AssumptionKind;
 use state::{State, Table};
 
@@ -86,45 +87,63 @@ impl Runner {
         Runner { ways }
     }
 
-    /// One step from a point. Guards of a point exclude each other: the first that holds is taken.
+    /// The edge that is taken from a point; none if none leaves. Guards of a point exclude each other: the first
+    /// that holds is taken.
+    pub fn next(&self, point: PointId, state: &State) -> Option<usize> {
+        self.way(point, state).map(|way| way.edge)
+    }
+
+    fn way(&self, point: PointId, state: &State) -> Option<&Way> {
+        self.ways[point.0 as usize].iter().find(|way| way.guard.all_set(state))
+    }
+
+    /// One step from a point.
     pub fn step(&self, point: PointId, state: &mut State) -> Step {
-        let taken = self.ways[point.0 as usize].iter().find(|way| way.guard.bits(state)[0].is_set());
-        let Some(way) = taken else { return Step::End };
-        let values = way.body.run(state);
-        let (conditions, values) = values.split_at(way.requirements + way.assumptions.len());
-        let (requirements, assumptions) = conditions.split_at(way.requirements);
-        let broken = assumptions.iter().position(|condition| !condition.bits().is_set());
-        if let Some(broken) = broken {
-            return Step::Undefined(way.assumptions[broken]);
-        }
-        if requirements.iter().any(|condition| !condition.bits().is_set()) {
-            return Step::Fault;
-        }
-        assign(state, &way.targets, values);
-        state.surprises = memory::mixed(state.surprises);
-        Step::Taken { edge: way.edge, to: way.to }
+        let Some(way) = self.way(point, state) else { return Step::End };
+        with_values(|values| {
+            way.body.run(state, values);
+            let set = |number: usize| way.body.result(values, number).is_set();
+            let mut assumptions = way.assumptions.iter().enumerate();
+            if let Some((_, kind)) = assumptions.find(|(number, _)| !set(way.requirements + number)) {
+                return Step::Undefined(*kind);
+            }
+            if !(0..way.requirements).all(set) {
+                return Step::Fault;
+            }
+            way.assign(state, values);
+            state.surprises = memory::mixed(state.surprises);
+            Step::Taken { edge: way.edge, to: way.to }
+        })
     }
 }
 
-/// Assigns all at once. A memory that is another one with stores on top is copied, which shares its pages.
-fn assign(state: &mut State, targets: &[Target], values: &[Value]) {
-    let mut replaced = Vec::new();
-    for (target, value) in targets.iter().zip(values) {
-        match (target, value) {
-            (Target::Bits(place), Value::Bits(bits)) => state.bits[*place] = bits.value(),
-            (Target::Memory(place), Value::Stores(base, stores)) => {
-                replaced.push((*place, (base != place).then(|| state.memories[*base].clone()), stores));
+impl Way {
+    /// Assigns all at once. A memory that is another one with stores on top is copied, which shares its pages.
+    fn assign(&self, state: &mut State, values: &Values) {
+        let first = self.requirements + self.assumptions.len();
+        // A memory that is assigned to another one is that of before the step.
+        let copies: Vec<(usize, Memory)> = (first..)
+            .zip(&self.targets)
+            .filter_map(|(number, target)| match *target {
+                Target::Memory(place) => Some((place, self.body.stored(values, number).0)),
+                Target::Bits(_) => None,
+            })
+            .filter(|(place, from)| place != from)
+            .map(|(place, from)| (place, state.memories[from].clone()))
+            .collect();
+        for (place, memory) in copies {
+            state.memories[place] = memory;
+        }
+        for (number, target) in (first..).zip(&self.targets) {
+            match *target {
+                Target::Bits(place) => state.bits[place] = self.body.result(values, number).value(),
+                Target::Memory(place) => {
+                    let stores: Vec<&code::Stored> = self.body.stored(values, number).1.collect();
+                    for stored in stores.iter().rev() {
+                        state.memories[place].store(stored.address, stored.value, stored.bytes);
+                    }
+                }
             }
-            _ => panic!("an assignment keeps the sort"),
-        }
-    }
-    for (place, whole, stores) in replaced {
-        let memory = &mut state.memories[place];
-        if let Some(whole) = whole {
-            *memory = whole;
-        }
-        for (address, value) in stores {
-            memory.store(*address, value.value(), value.width_bits() / 8);
         }
     }
 }

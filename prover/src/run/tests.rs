@@ -91,8 +91,8 @@ fn code_agrees_with_the_evaluator() {
             .map(|n| last.wrapping_add(n))
             .map(|at| (u128::from(at), state.memories[memory_place].byte(at)));
         assignment.memories.insert(symbol, bytes.collect());
-        for (root, value) in roots.iter().zip(code.run(&state)) {
-            assert_eq!(evaluate(&arena, *root, &assignment).bits(), value.bits());
+        for (root, value) in roots.iter().zip(code.bits(&state)) {
+            assert_eq!(evaluate(&arena, *root, &assignment).bits(), value);
         }
     }
 }
@@ -114,4 +114,48 @@ fn memory_wraps_around_at_the_width_of_its_addresses() {
     let bits: Vec<u128> = code.bits(&table.made_up(3)).iter().map(|bits| bits.value()).collect();
     assert_eq!((bits[0], bits[1]), (0x4433_2211, 0x4433));
     assert_eq!(bits[2], bits[4] << 16 | bits[3], "without a store as well");
+}
+
+/// Stores of all sizes that overlap, then loads of all sizes: what is loaded is what an array of bytes has.
+#[test]
+fn loads_see_the_newest_store_of_every_byte() {
+    let mut random = 7;
+    let mut draw = |below: u64| {
+        random = memory::mixed(random);
+        random % below
+    };
+    for address_bits in [32, 64] {
+        for _ in 0..200 {
+            let mut arena = Arena::new();
+            let variable = arena.variable("m", Sort::Memory(address_bits));
+            let mut table = Table::default();
+            let place = table.memory(&arena, variable);
+            let state = table.made_up(draw(1 << 40));
+            // Around address 0, so that some wrap around.
+            let last = crate::bits::mask(address_bits) as u64;
+            let at = |offset: u64| offset.wrapping_sub(24) & last;
+            let mut bytes: Vec<u8> = (0..64).map(|offset| state.memories[place].byte(at(offset))).collect();
+            let mut memory = variable;
+            for _ in 0..draw(6) {
+                let (offset, size) = (draw(48), 1 << draw(5));
+                let value = u128::from(draw(u64::MAX)) << 64 | u128::from(draw(u64::MAX));
+                let address = arena.constant(Bits::new(address_bits, u128::from(at(offset))));
+                let stored = arena.constant(Bits::new(8 * size as u32, value));
+                memory = arena.store(memory, address, stored);
+                let window = offset as usize..offset as usize + size as usize;
+                bytes[window].copy_from_slice(&value.to_le_bytes()[..size as usize]);
+            }
+            let mut wanted = Vec::new();
+            let mut roots = Vec::new();
+            for size in [1, 2, 4, 8, 16] {
+                let offset = draw(48) as usize;
+                let address = arena.constant(Bits::new(address_bits, u128::from(at(offset as u64))));
+                roots.push(arena.load(memory, address, size as u32));
+                let value = bytes[offset..offset + size].iter().rev();
+                let value = value.fold(0, |value: u128, byte| value << 8 | u128::from(*byte));
+                wanted.push(Bits::new(8 * size as u32, value));
+            }
+            assert_eq!(Code::new(&arena, &mut table, &roots).bits(&state), wanted);
+        }
+    }
 }
