@@ -127,7 +127,7 @@ pub enum Term {
         width_bits: u32,
     },
     /// Contents of a global at an index: the bytes from `symbol + stride * value + offset` on, the value
-    /// sign-extended to the width of an address.
+    /// sign-extended to the width of an address. With a row, `row.stride * row.value` is added, likewise.
     Element {
         /// In whose memory.
         side: Side,
@@ -137,6 +137,9 @@ pub enum Term {
         value: u32,
         /// Bytes from one element to the next.
         stride_bytes: u64,
+        /// The index of the row, where there are rows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        row: Option<RowIndex>,
         /// Where the element of index 0 begins.
         offset_bytes: i64,
         /// Width, a multiple of 8; little-endian.
@@ -147,6 +150,16 @@ pub enum Term {
         /// Index into [`crate::Function::values`].
         value: u32,
     },
+}
+
+/// Which row of a global an element is in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RowIndex {
+    /// The index: a number in [`crate::Function::values`].
+    pub value: u32,
+    /// Bytes from one row to the next.
+    pub stride_bytes: u64,
 }
 
 /// A register or a stack slot.

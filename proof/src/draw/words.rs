@@ -227,10 +227,13 @@ fn term(function: &Function, part: &SumTerm) -> String {
             let whose = if *side == Side::Source { "" } else { "machine's " };
             format!("{whose}{symbol}[{offset_bytes}:{}]", width_bits / 8)
         }
-        Term::Element { side, symbol, value: index, stride_bytes, offset_bytes, width_bits } => {
+        Term::Element { side, symbol, value: index, stride_bytes, row, offset_bytes, width_bits } => {
             let whose = if *side == Side::Source { "" } else { "machine's " };
             let index = value(function, *index);
-            format!("{whose}{symbol}[{stride_bytes}*{index}{offset_bytes:+}:{}]", width_bits / 8)
+            let row = row.as_ref().map_or(String::new(), |row| {
+                format!("{}*{} + ", row.stride_bytes, value(function, row.value))
+            });
+            format!("{whose}{symbol}[{row}{stride_bytes}*{index}{offset_bytes:+}:{}]", width_bits / 8)
         }
         Term::Value { value: number } => value(function, *number),
     };

@@ -97,9 +97,11 @@ fn term_width(scope: &Scope, at: &str, term: &Term, report: &mut Report) -> Opti
             check_bytes(scope, at, symbol, *offset_bytes, u64::from(width_bits / 8), report);
             check_memory_width(at, *width_bits, report).then_some(*width_bits)
         }
-        Term::Element { symbol, value, width_bits, .. } => {
+        Term::Element { symbol, value, row, width_bits, .. } => {
             check_symbol(scope, at, symbol, report);
-            report.index(at, "value", *value, scope.function.values.len());
+            for value in std::iter::once(value).chain(row.as_ref().map(|row| &row.value)) {
+                report.index(at, "value", *value, scope.function.values.len());
+            }
             check_memory_width(at, *width_bits, report).then_some(*width_bits)
         }
         Term::Value { value } => {

@@ -39,15 +39,26 @@ pub enum Place {
     Element(Element),
 }
 
-/// The word at `symbol + 4 * value + offset`, the value sign-extended.
+/// The word at `symbol + 4 * value + offset`, the value sign-extended; in a row, that much further.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Element {
     /// The global.
     pub symbol: String,
     /// The index, a value of the IR.
     pub value: ExprId,
+    /// The row, where the array has rows.
+    pub row: Option<Row>,
     /// Where the element of index 0 begins.
     pub offset: i64,
+}
+
+/// A row of an array: it begins at `stride * value`, the value sign-extended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Row {
+    /// The index, a value of the IR.
+    pub value: ExprId,
+    /// Bytes from one row to the next.
+    pub stride_bytes: u64,
 }
 
 /// Bytes of an element.
@@ -60,8 +71,12 @@ impl Element {
         let abi = setting.problem.abi;
         let start = abi.address(arena, &self.symbol);
         let index = arena.sign_extend(self.value, abi.address_bits);
-        let offset = abi.word(self.offset as u128);
-        let address = arena.sum(offset, &[(1, start), (u128::from(ELEMENT_BYTES), index)]);
+        let mut terms = vec![(1, start), (u128::from(ELEMENT_BYTES), index)];
+        if let Some(row) = &self.row {
+            let index = arena.sign_extend(row.value, abi.address_bits);
+            terms.push((u128::from(row.stride_bytes), index));
+        }
+        let address = arena.sum(abi.word(self.offset as u128), &terms);
         arena.load(memory, address, ELEMENT_BYTES)
     }
 }

@@ -282,6 +282,10 @@ fn term(values: &mut Values, factor: u128, column: &Column, width_bits: u32) -> 
                 symbol: element.symbol.clone(),
                 value: values.number(element.value),
                 stride_bytes: u64::from(ELEMENT_BYTES),
+                row: element.row.as_ref().map(|row| proof::RowIndex {
+                    value: values.number(row.value),
+                    stride_bytes: row.stride_bytes,
+                }),
                 offset_bytes: element.offset,
                 width_bits,
             },

@@ -143,17 +143,19 @@ impl Locator {
                 let address = arena.sum(abi.word(u128::from(*offset_bytes)), &[(1, start)]);
                 arena.load(memory, address, width_bits / 8)
             }
-            Term::Element { side, symbol, value, stride_bytes, offset_bytes, width_bits } => {
-                let Some(index) = self.function.values.get(*value as usize) else {
-                    return mismatch("an index");
-                };
+            Term::Element { side, symbol, value, stride_bytes, row, offset_bytes, width_bits } => {
                 let (source, machine) = self.setting.memories(arena, &self.setting.home(symbol));
                 let memory = if *side == proof::Side::Source { source } else { machine };
-                let index = arena.variable(&index.name, Sort::Bits(index.width_bits));
-                let index = arena.sign_extend(index, address_bits);
-                let start = abi.address(arena, symbol);
-                let offset = abi.word(*offset_bytes as u128);
-                let address = arena.sum(offset, &[(1, start), (u128::from(*stride_bytes), index)]);
+                let mut terms = vec![(1, abi.address(arena, symbol))];
+                let row = row.as_ref().map(|row| (row.value, row.stride_bytes));
+                for (value, stride_bytes) in std::iter::once((*value, *stride_bytes)).chain(row) {
+                    let Some(index) = self.function.values.get(value as usize) else {
+                        return mismatch("an index");
+                    };
+                    let index = arena.variable(&index.name, Sort::Bits(index.width_bits));
+                    terms.push((u128::from(stride_bytes), arena.sign_extend(index, address_bits)));
+                }
+                let address = arena.sum(abi.word(*offset_bytes as u128), &terms);
                 arena.load(memory, address, width_bits / 8)
             }
             Term::Value { value } => {
