@@ -187,6 +187,10 @@ pub struct Prove {
     #[arg(long, value_name = "N", default_value = "10")]
     pub query_time: u64,
 
+    /// How the search picks what to try next
+    #[arg(long, value_enum, default_value_t = SearchOrder::Ranked)]
+    pub order: SearchOrder,
+
     /// Check this proof instead, without a search
     #[arg(long, value_name = "PROOF")]
     pub check: Option<PathBuf>,
@@ -197,6 +201,25 @@ pub struct Prove {
 
     #[command(flatten)]
     pub llvm: LlvmArgs,
+}
+
+/// How a search picks what to try next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SearchOrder {
+    /// What fits the runs of both programs, and relates most, first
+    Ranked,
+    /// The shortest path of the source first, whatever the runs say: for comparison
+    Static,
+}
+
+impl SearchOrder {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            SearchOrder::Ranked => "ranked",
+            SearchOrder::Static => "static",
+        }
+    }
 }
 
 /// Write what a proof says about variables into the debug information of an object
@@ -626,14 +649,39 @@ pub enum TruthInputs {
 #[command(after_help = "Examples:
   metaloc bench prove --compiler gcc-12 --flags paper --target i386
   metaloc bench prove --only s000,vpv,sum1d --at-least 3 --format json
+  metaloc bench prove --save regress/kernels/tables/gcc-12-paper.tsv
+  metaloc bench prove --only s000,vpv --confirm cvc5 --every 5
+  metaloc bench prove --set steps
 
 Each kernel is proved by a process of its own, as `metaloc prove` does it. Classes of failure: time, memory,
 correlation (none was left), obligation (one was not shown), unsupported.
+With --save a table grows kernel by kernel, each row with the commit that it is of; rows that are there already are
+not made again, so that a sweep can be stopped and gone on with.
 Exit status: 0, 1 if a kernel is refuted or fewer are proved than asked for, 2 something could not be run.")]
 pub struct BenchProve {
-    /// Only these kernels
+    /// Which kernels
+    #[arg(long, value_enum, default_value_t = KernelSet::Tsvc)]
+    pub set: KernelSet,
+
+    /// Only these of them
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub only: Vec<String>,
+
+    /// Keep the rows in this file, and take those that it has
+    #[arg(long, value_name = "FILE.tsv")]
+    pub save: Option<PathBuf>,
+
+    /// Ask this solver for the obligations of each proof again, with 60 s for each
+    #[arg(long, value_enum, value_name = "SOLVER")]
+    pub confirm: Option<SolverName>,
+
+    /// Ask it for one in so many only
+    #[arg(long, value_name = "N", default_value = "1", requires = "confirm")]
+    pub every: NonZeroUsize,
+
+    /// How the search picks what to try next
+    #[arg(long, value_enum, default_value_t = SearchOrder::Ranked)]
+    pub order: SearchOrder,
 
     /// Seconds of processor time for each function, the solver's included
     #[arg(long, value_name = "SECONDS", default_value = "60")]
@@ -645,6 +693,19 @@ pub struct BenchProve {
 
     #[command(flatten)]
     pub kernels: KernelArgs,
+}
+
+/// Kernels that are proved together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KernelSet {
+    /// The 76 loops of TSVC
+    Tsvc,
+    /// Examples in the papers' figures
+    Figures,
+    /// Loop nests, with and without a store, at the compiler's factor and unrolled by 8
+    Nests,
+    /// One loop, unrolled by 2, 4, 8, 16, 32 and 64
+    Steps,
 }
 
 /// Mutants of proved kernels that behave differently: none may be proved

@@ -38,10 +38,28 @@ pub fn tsvc(folder: &Path) -> Result<Vec<Kernel>> {
 /// All kernels below a folder such as `regress/kernels`: TSVC, the papers' figures, and nests with and without a
 /// store, at the compiler's own factor and at 8.
 pub fn all(folder: &Path) -> Result<Vec<Kernel>> {
-    let mut found = tsvc(folder)?;
-    for path in files(&folder.join("figures"))? {
-        found.push(kernel(&path, &[], &["-DLEN=64"]));
-    }
+    Ok([tsvc(folder)?, figures(folder)?, nests(folder)?].concat())
+}
+
+/// The examples in the papers' figures.
+pub fn figures(folder: &Path) -> Result<Vec<Kernel>> {
+    let files = files(&folder.join("figures"))?;
+    Ok(files.iter().map(|path| kernel(path, &[], &["-DLEN=64"])).collect())
+}
+
+/// One loop, not vectorised, at so many iterations of the source to one of the machine.
+pub fn steps(folder: &Path) -> Result<Vec<Kernel>> {
+    let variant = |path: &Path, by: u32| {
+        let by = format!("-DUNROLL_BY={by}");
+        kernel(path, &[&by, "-fno-tree-vectorize"], &["-DLEN=128"])
+    };
+    let files = files(&folder.join("steps"))?;
+    Ok(files.iter().flat_map(|path| [2, 4, 8, 16, 32, 64].map(|by| variant(path, by))).collect())
+}
+
+/// The nests with and without a store, at the compiler's own factor and at 8.
+pub fn nests(folder: &Path) -> Result<Vec<Kernel>> {
+    let mut found = Vec::new();
     for path in files(&folder.join("nests"))? {
         for defines in [
             &["-DSTORE=1"][..],

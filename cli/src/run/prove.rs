@@ -1,29 +1,32 @@
-//! `metaloc prove`: that an object behaves as its source does, function by function, and the check of a
-//! finished proof with a solver of the user's choice.
+//! `metaloc prove`: that an object behaves as its source does, function by function.
+//!
+//! - [`check`]: a finished proof checked with a solver of the user's choice.
+
+pub(super) mod check;
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use metaloc_proof::{Claim, Discharge, Document, Proof, draw};
+use metaloc_proof::{Document, Proof, draw};
 use metaloc_prover::ir::{Module, compile};
 use metaloc_prover::object_file::{FunctionCode, ObjectFile};
 use metaloc_prover::product::document::sha256;
 use metaloc_prover::product::refute::InputSource;
-use metaloc_prover::product::search::Options;
+use metaloc_prover::product::search::{Options, Order};
 use metaloc_prover::prove::{Cost, ProveError, ProveOptions, Verdict, prove};
-use metaloc_prover::smt::{Kind, Limits, Program, Solver};
+use metaloc_prover::smt::{Kind, Limits, Program};
 use serde::{Deserialize, Serialize};
 
 use super::find_llvm;
-use crate::args::{Format, Prove, SolverName};
+use crate::args::{Format, Prove, SearchOrder};
 use crate::output::{self, Output};
 use crate::status::Status;
 
 pub fn run(args: &Prove) -> Result<Status> {
     let picture = args.graph.as_deref().map(Picture::new).transpose()?;
     match (&args.check, &args.object, &args.source) {
-        (Some(proof), ..) => check(args, proof, picture),
+        (Some(proof), ..) => check::run(args, proof, picture),
         (None, Some(object), Some(source)) => search(args, object, source, picture),
         _ => bail!("want OBJECT and --source FILE, or --check PROOF"),
     }
@@ -147,10 +150,14 @@ fn search(args: &Prove, object: &Path, source: &Path, picture: Option<Picture>) 
         globals: Vec::new(),
         functions: Vec::new(),
     };
+    let order = match args.order {
+        SearchOrder::Ranked => Order::Ranked,
+        SearchOrder::Static => Order::Static,
+    };
     let mut results = Vec::new();
     for code in &functions {
         let options = ProveOptions {
-            search: Options { time: Duration::from_secs(args.time), ..Options::default() },
+            search: Options { time: Duration::from_secs(args.time), order, ..Options::default() },
             query: Limits { time: Duration::from_secs(args.query_time), ..Limits::default() },
         };
         let outcome = prove(&module, code, &program, options);
@@ -252,55 +259,4 @@ fn print_summary(summary: &Summary) -> Result<()> {
         ))?;
     }
     Ok(())
-}
-
-/// Checks every obligation of a proof with a solver; the search is not run.
-fn check(args: &Prove, path: &Path, picture: Option<Picture>) -> Result<Status> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let proof = Proof::from_json(&bytes).with_context(|| path.display().to_string())?;
-    // What was not proved is not in the document, and nothing to check is nothing confirmed.
-    if proof.functions.is_empty() {
-        bail!("{}: has the proof of no function", path.display());
-    }
-    if let Some(picture) = picture {
-        picture.finish(&proof)?;
-    }
-    let kind = match args.solver {
-        SolverName::Z3 => Kind::Z3,
-        SolverName::Cvc5 => Kind::Cvc5,
-        SolverName::Bitwuzla => Kind::Bitwuzla,
-    };
-    let limits = Limits { time: Duration::from_secs(args.query_time), ..Limits::default() };
-    let mut solver = Solver::new(Program::find(kind)?, limits);
-    let (mut confirmed, mut open, mut wrong) = (0, 0, 0);
-    for function in &proof.functions {
-        for obligation in &function.obligations {
-            let query = match &obligation.discharge {
-                Discharge::Normaliser { query, .. } | Discharge::Solver { query, .. } => query,
-                Discharge::Assertion { .. } => {
-                    open += 1;
-                    output::print(&format!("{}: {:?} is only asserted\n", function.name, obligation.claim))?;
-                    continue;
-                }
-            };
-            let Some(script) = &query.smt2 else {
-                bail!("{}: query {} is kept elsewhere", path.display(), query.name)
-            };
-            let expected = matches!(obligation.claim, Claim::Satisfiable { .. });
-            match solver.check_script(script)? {
-                Ok(found) if found == expected => confirmed += 1,
-                Ok(_) => {
-                    wrong += 1;
-                    output::print(&format!("{}: {:?} is refuted\n", function.name, obligation.claim))?;
-                }
-                Err(reason) => {
-                    open += 1;
-                    output::print(&format!("{}: {:?}: {reason}\n", function.name, obligation.claim))?;
-                }
-            }
-        }
-    }
-    let name = kind.name();
-    output::print(&format!("{confirmed} obligations confirmed by {name}, {open} open, {wrong} refuted\n"))?;
-    Ok(if open + wrong == 0 { Status::Clean } else { Status::Findings })
 }

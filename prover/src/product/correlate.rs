@@ -7,7 +7,7 @@
 use super::flow::Path;
 use super::replay::Followed;
 use super::required::Class;
-use super::search::{Failure, Product, Search};
+use super::search::{Failure, Order, Product, Search};
 use super::triple::Step;
 use crate::graph::PointId;
 use crate::run::state::State;
@@ -70,6 +70,10 @@ impl Search<'_> {
             !idle && !self.wrong.contains(&(at.0, at.1, step))
         });
         self.effort.candidates += fitting.len();
+        if self.options.order == Order::Static {
+            let source = fitting.into_iter().min_by_key(Vec::len);
+            return Ok(source.map(|source| Step { machine: path.clone(), source }));
+        }
         if fitting.len() > 4 && path.to == at.1 {
             let likely = self.likely_hops(&taking, at, &fitting);
             fitting.sort_by_key(|hops| hops.len().abs_diff(likely));
@@ -147,7 +151,8 @@ impl Search<'_> {
         let (mut at, mut hops) = (from, Vec::new());
         let mut fitting = BTreeSet::new();
         loop {
-            if setting.source_anchors.is_exit(at) == ends && self.same_memory(&state) {
+            let blind = self.options.order == Order::Static;
+            if setting.source_anchors.is_exit(at) == ends && (blind || self.same_memory(&state)) {
                 fitting.insert(hops.clone());
             }
             if hops.len() >= self.options.most_hops || setting.source_anchors.is_exit(at) {

@@ -32,6 +32,19 @@ pub struct Options {
     pub memory_mib: u64,
     /// What has to be shown.
     pub required: Required,
+    /// What is tried next.
+    pub order: Order,
+}
+
+/// How the next correlation is picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Those that fit the runs of both programs, by what they relate.
+    #[default]
+    Ranked,
+    /// The shortest path of the source first, neither compared with what the runs do to memory nor ranked, and as
+    /// many wrong ones as there is time for: Counter's depth-first search, to compare with.
+    Static,
 }
 
 impl Default for Options {
@@ -42,6 +55,7 @@ impl Default for Options {
             most_retries: 24,
             memory_mib: 2048,
             required: Required::default(),
+            order: Order::default(),
         }
     }
 }
@@ -232,7 +246,11 @@ impl<'a> Search<'a> {
 
     fn find(&mut self) -> Result<Product, Failure> {
         let mut last = String::from("nothing");
-        for retry in 0..=self.options.most_retries {
+        let most_retries = match self.options.order {
+            Order::Ranked => self.options.most_retries,
+            Order::Static => usize::MAX,
+        };
+        for retry in 0..=most_retries {
             self.effort.retries = retry;
             let mut product = self.start();
             match self.complete(&mut product)? {
