@@ -227,12 +227,17 @@ impl SearchOrder {
 #[command(after_help = "Examples:
   metaloc repair s000.o --source s000.c --flag=-fwrapv -o s000.repaired.o --stats
   metaloc repair s000.o --source s000.c --flag=-fwrapv --proof s000.json -o s000.repaired.o --stats --format csv
+  metaloc repair s000.o --source s000.c --flag=-fwrapv -o s000.repaired.o --check '{} 100' \\
+      --link 'gcc-12 -no-pie main.c {object} -o {program}'
 
 Functions that are proved equal to their source are repaired, the others are listed with the reason. Every value that is
-written has been shown right at its pc; --write-proof keeps these obligations with the proof.
-Exit status: 0 the output was written, changed or not, 2 could not run.")]
+written has been shown right at its pc; --write-proof keeps these obligations with the proof. --check does not believe
+that: it runs the repaired program and an unoptimised build of the source side by side under gdb and lldb, and compares
+every value that is printed with the one that the unoptimised program has at the corresponding point.
+Exit status: 0 the output was written, changed or not, 1 --check saw a value that is not true (nothing is written), 2
+could not run.")]
 pub struct Repair {
-    /// An ELF object with debug information
+    /// An ELF object or program with debug information
     #[arg(value_name = "OBJECT")]
     pub object: PathBuf,
 
@@ -267,6 +272,22 @@ pub struct Repair {
     /// How far values are spread from where the two programs correspond
     #[arg(long, value_enum, default_value_t = Spread::All)]
     pub variant: Spread,
+
+    /// Run the program under debuggers and compare what they print: {} is the program, its arguments follow
+    #[arg(long, value_name = "RUN-COMMAND")]
+    pub check: Option<String>,
+
+    /// With --check, how an object of the source becomes the program: a command with {object} and {program}
+    #[arg(long, value_name = "COMMAND", requires = "check")]
+    pub link: Option<String>,
+
+    /// With --check, only this debugger; default: both
+    #[arg(long = "debugger", value_enum, requires = "check")]
+    pub debuggers: Vec<DebuggerName>,
+
+    /// With --check, how often to stop at each pc
+    #[arg(long, value_name = "N", default_value = "8", requires = "check")]
+    pub check_stops: u32,
 
     /// How to print
     #[arg(long, value_enum, default_value_t = TableFormat::Text)]

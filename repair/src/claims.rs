@@ -54,6 +54,17 @@ pub enum Verdict {
     Refuted,
 }
 
+impl FunctionClaims {
+    /// Whether a value at a pc has a form that both debuggers evaluate rightly.
+    pub fn is_printable(&self, machine: Machine, pc: u64, value: &Exact) -> bool {
+        encode(value, self.place(machine, pc)).is_some()
+    }
+
+    fn place(&self, machine: Machine, pc: u64) -> At<'_> {
+        At { machine, function: &self.code.symbol, distance: pc - self.code.pcs.start }
+    }
+}
+
 impl VariableClaims {
     /// Whether an entry of the debug information is this variable.
     pub fn is(&self, info: &VariableInfo) -> bool {
@@ -92,9 +103,7 @@ pub fn merge(
                 new.push((address, None));
             }
             Verdict::Value(value) => {
-                let at =
-                    At { machine, function: &function.code.symbol, distance: pc - function.code.pcs.start };
-                let Some(mut encoded) = encode(value, at) else {
+                let Some(mut encoded) = encode(value, function.place(machine, pc)) else {
                     pairs.unprintable += 1;
                     pairs.kept += usize::from(said.is_some());
                     continue;

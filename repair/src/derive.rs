@@ -104,6 +104,17 @@ pub trait Proved {
     fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, Self::Error>;
     /// Shows that a variable has a value.
     fn show(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, Self::Error>;
+    /// Shows that a variable never has a value.
+    fn refute(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, Self::Error>;
+}
+
+/// What is known of a function.
+#[derive(Debug, Clone)]
+pub struct Derived {
+    /// What can be claimed.
+    pub claims: FunctionClaims,
+    /// By pc, where its point of the source is known: where it occurs.
+    pub points: BTreeMap<u64, Vec<At>>,
 }
 
 /// What can be claimed of a function.
@@ -112,9 +123,10 @@ pub fn derive<P: Proved>(
     code: FunctionCode,
     said: &Said,
     variant: Variant,
-) -> Result<FunctionClaims, P::Error> {
+) -> Result<Derived, P::Error> {
     let places = occurrences(proved, said)?;
     let instructions = proved.instructions();
+    let points = points(&places);
     let mut variables = Vec::new();
     for (number, variable) in proved.variables().into_iter().enumerate() {
         let mut claims = VariableClaims {
@@ -128,16 +140,11 @@ pub fn derive<P: Proved>(
         let mut before: Option<Exact> = None;
         for instruction in &instructions {
             let pc = instruction.start;
-            let Some(all) = places.get(&pc) else { continue };
-            // Where the point of the source is not known, nothing is.
-            let Some(all) = all.iter().copied().collect::<Option<Vec<(At, Scheduled)>>>() else { continue };
-            // A debugger would show a line that the value is not about.
-            if all.iter().any(|(_, found)| !found.agrees) {
+            let Some(at) = points.get(&pc) else {
                 before = None;
                 continue;
-            }
-            let at: Vec<At> = all.iter().map(|(at, _)| *at).collect();
-            let grouped = all.iter().any(|(_, found)| found.grouped);
+            };
+            let grouped = places[&pc].iter().flatten().any(|(_, found)| found.grouped);
             // A node of which the paper's first variant says something.
             let is_node = at.iter().any(|at| at.machine == 0);
             if variant == Variant::None && !is_node {
@@ -146,23 +153,36 @@ pub fn derive<P: Proved>(
             if !at.iter().all(|at| proved.is_bound(at.edge, at.source, number)) {
                 continue;
             }
-            if let Some(value) = old.value(pc, variable.width_bits)
-                && accepted(proved, &at, number, &value)?
+            let said = old.value(pc, variable.width_bits);
+            if let Some(value) = &said
+                && accepted(proved, at, number, value)?
             {
                 claims.claims.insert(pc, Claim { is: Verdict::Confirmed, grouped });
                 before = None;
                 continue;
             }
             let allowed = if is_node { Variant::All } else { variant };
-            let value = find(proved, &at, (number, &variable), before.as_ref(), allowed)?;
-            if let Some(value) = &value {
-                claims.claims.insert(pc, Claim { is: Verdict::Value(value.clone()), grouped });
-            }
+            let value = find(proved, at, (number, &variable), before.as_ref(), allowed)?;
+            let verdict = match (&value, said) {
+                (Some(value), _) => Some(Verdict::Value(value.clone())),
+                (None, Some(said)) if refuted(proved, at, number, &said)? => Some(Verdict::Refuted),
+                (None, _) => None,
+            };
+            claims.claims.extend(verdict.map(|is| (pc, Claim { is, grouped })));
             before = value;
         }
         variables.push(claims);
     }
-    Ok(FunctionClaims { code, instructions, variables })
+    Ok(Derived { claims: FunctionClaims { code, instructions, variables }, points })
+}
+
+/// The pcs whose point of the source is known wherever they occur. Where the line table says another line, a debugger
+/// would show a line that a value is not about.
+fn points(places: &Occurrences) -> BTreeMap<u64, Vec<At>> {
+    let known = |all: &Vec<Option<(At, Scheduled)>>| -> Option<Vec<At>> {
+        all.iter().map(|one| one.filter(|(_, found)| found.agrees).map(|(at, _)| at)).collect()
+    };
+    places.iter().filter_map(|(pc, all)| Some((*pc, known(all)?))).collect()
 }
 
 fn is_variable(said: &SaidVariable, claims: &VariableClaims) -> bool {
@@ -202,6 +222,16 @@ fn accepted<P: Proved>(proved: &mut P, at: &[At], variable: usize, value: &Exact
         }
     }
     Ok(true)
+}
+
+/// Whether a value is shown to be wrong wherever the pc occurs: so it is wrong whenever the program gets there.
+fn refuted<P: Proved>(proved: &mut P, at: &[At], variable: usize, value: &Exact) -> Result<bool, P::Error> {
+    for at in at {
+        if !proved.refute(*at, variable, value)? {
+            return Ok(false);
+        }
+    }
+    Ok(!at.is_empty())
 }
 
 /// An expression that the prover accepts everywhere.

@@ -11,6 +11,7 @@ use crate::relocation::{by_name, symbols};
 use crate::stats::{Counts, count};
 use metaloc_proof::Exact;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// An object and its debug information.
 pub struct Object<'a> {
@@ -38,10 +39,21 @@ pub struct SaidVariable {
     pub column: Option<u64>,
     base: u64,
     machine: Machine,
+    scope: Option<Vec<Range<u64>>>,
     old: Old,
 }
 
 impl SaidVariable {
+    /// For which processor it is said.
+    pub fn machine(&self) -> Machine {
+        self.machine
+    }
+
+    /// Whether a debugger looks at the variable at a pc.
+    pub fn is_visible(&self, pc: u64) -> bool {
+        self.scope.as_ref().is_none_or(|ranges| ranges.iter().any(|range| range.contains(&pc)))
+    }
+
     /// Whether anything is said at a pc.
     pub fn is_there(&self, pc: u64) -> bool {
         self.old.at(self.base.wrapping_add(pc)).is_some()
@@ -96,6 +108,7 @@ impl<'a> Object<'a> {
                         column: variable.column,
                         base: info.base,
                         machine: self.elf.machine,
+                        scope: variable.scope.clone(),
                         old: variable.old.clone(),
                     })
                     .collect();

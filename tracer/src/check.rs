@@ -50,7 +50,7 @@ pub struct Leg {
     /// Number of the meeting where it ends.
     pub to: usize,
     /// How often the source comes to the point of `to` on the way, its end included: for a loop, the iterations of
-    /// the source that one of the machine covers.
+    /// the source that one of the machine covers. None if it stays where it is.
     pub visits: u32,
 }
 
@@ -63,10 +63,14 @@ pub struct Entry {
     pub variable: String,
     /// Line of its declaration; 0 if it does not matter.
     pub declared: u32,
+    /// Number of the meeting after which the program is on its way to the address; none for the entry of the function.
+    pub from: Option<usize>,
     /// The source point whose value is to be shown.
     pub point: Point,
-    /// Which visit of that point since the last meeting, from 0.
+    /// Which visit of that point since that meeting, from 0.
     pub visit: u32,
+    /// Whether somebody vouches for the value. What nobody does is counted apart, in [`Report::kept`].
+    pub promised: bool,
 }
 
 /// How much is looked at.
@@ -78,13 +82,16 @@ pub struct Extent {
     pub stops: u32,
     /// Steps of the unoptimised program.
     pub steps: usize,
+    /// Stops of the optimised program at which nothing was to be compared, one after the other: what is left may come
+    /// after a loop that runs for long, or never.
+    pub patience: u32,
     /// How long to wait for a debugger.
     pub limits: Limits,
 }
 
 impl Default for Extent {
     fn default() -> Extent {
-        Extent { stops_per_pc: 16, stops: 20_000, steps: 40_000, limits: Limits::default() }
+        Extent { stops_per_pc: 16, stops: 20_000, steps: 40_000, patience: 2_000, limits: Limits::default() }
     }
 }
 
@@ -116,8 +123,19 @@ pub struct Report {
     pub lost: u64,
     /// The walk ended at a limit, not with the program or with enough stops everywhere.
     pub cut: bool,
+    /// Values that nobody vouches for.
+    pub kept: Kept,
     /// What is wrong, at most one for each entry and kind.
     pub findings: Vec<Finding>,
+}
+
+/// Values that are shown and that nobody vouches for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Values that were compared with the truth.
+    pub compared: u64,
+    /// Those of them that are wrong or stale.
+    pub untrue: u64,
 }
 
 impl Report {
@@ -140,6 +158,8 @@ impl Report {
         self.memory_wrong += other.memory_wrong;
         self.lost += other.lost;
         self.cut |= other.cut;
+        self.kept.compared += other.kept.compared;
+        self.kept.untrue += other.kept.untrue;
         self.findings.extend(other.findings);
     }
 }
@@ -239,14 +259,14 @@ pub fn check(
     let mut open = entry_pcs.clone();
     let all: Vec<u64> = entry_pcs.iter().chain(&meeting_pcs).copied().chain([entry]).collect();
     session.break_at(&all)?;
-    let mut stops = 0;
+    let (mut stops, mut idle) = (0, 0);
     while !open.is_empty() {
-        if stops >= extent.stops || walk.truth.steps().len() >= extent.steps {
+        if stops >= extent.stops || idle >= extent.patience || walk.truth.steps().len() >= extent.steps {
             walk.report.cut = true;
             break;
         }
         let Moved::Stopped(stop) = session.resume(Want::default())? else { break };
-        stops += 1;
+        (stops, idle) = (stops + 1, idle + 1);
         if !entry_pcs.contains(&stop.pc) && !meeting_pcs.contains(&stop.pc) && stop.pc != entry {
             // A signal somewhere else.
             break;
@@ -257,6 +277,7 @@ pub fn check(
         walk.meet(stop.pc)?;
         if open.contains(&stop.pc) && !walk.positions.is_empty() {
             let stop = session.look(Want { variables: true, memory: walk.memory })?;
+            idle = 0;
             if walk.compare(&stop)? >= extent.stops_per_pc {
                 open.remove(&stop.pc);
                 if !meeting_pcs.contains(&stop.pc) && stop.pc != entry {
@@ -274,7 +295,7 @@ fn validate(plan: &Plan, optimised: &Program) -> Result<()> {
     let range = &optimised.function(&plan.function)?.range;
     let meetings = plan.meetings.len();
     for leg in &plan.legs {
-        if leg.to >= meetings || leg.from.is_some_and(|from| from >= meetings) || leg.visits == 0 {
+        if leg.to >= meetings || leg.from.is_some_and(|from| from >= meetings) {
             return Err(Error::Unsupported(format!("{}: a leg that leads nowhere: {leg:?}", plan.function)));
         }
     }
@@ -325,6 +346,10 @@ impl Walk<'_> {
         for &(from, step) in &self.positions {
             for leg in self.plan.legs.iter().filter(|leg| leg.from == from && here.contains(&leg.to)) {
                 let point = self.plan.meetings[leg.to].point;
+                if leg.visits == 0 {
+                    next.insert((Some(leg.to), step));
+                    continue;
+                }
                 // A meeting is not met a second time without a step; the entry of the function may be a point itself.
                 let first = if from.is_some() { step + 1 } else { step };
                 next.extend(
@@ -345,8 +370,11 @@ impl Walk<'_> {
         let plan = self.plan;
         for entry in plan.entries.iter().filter(|entry| entry.pc == stop.pc) {
             let printed = lookup(&stop.variables, &entry.variable, entry.declared).clone();
+            if !self.positions.iter().any(|(from, _)| *from == entry.from) {
+                continue;
+            }
             self.compare_entry(entry, &printed)?;
-            if self.memory {
+            if self.memory && entry.promised {
                 self.compare_memory(entry, &printed, &stop.memory);
             }
         }
@@ -358,15 +386,25 @@ impl Walk<'_> {
     fn compare_entry(&mut self, entry: &Entry, printed: &Value) -> Result<()> {
         let call = self.calls - 1;
         let mut truths = Vec::new();
-        for &(_, step) in &self.positions {
+        let here = self.positions.iter().filter(|(from, _)| *from == entry.from);
+        for (_, step) in here.copied().collect::<Vec<_>>() {
             if let Some(step) = self.truth.visit(call, step, entry.point, entry.visit + 1)? {
                 truths.push(value_at(&self.truth.steps()[step], entry).clone());
             }
         }
         let Some(truth) = truths.iter().find(|truth| matches!(truth, Value::Known(_))).cloned() else {
-            self.report.uncompared += 1;
+            self.report.uncompared += u64::from(entry.promised);
             return Ok(());
         };
+        if !entry.promised {
+            if let Value::Known(known) = printed
+                && let Some(same) = truths.iter().filter_map(|truth| self.same(known, truth)).max()
+            {
+                self.report.kept.compared += 1;
+                self.report.kept.untrue += u64::from(!same);
+            }
+            return Ok(());
+        }
         match printed {
             Value::OptimisedOut | Value::NotInScope => {
                 self.report.missing += 1;
@@ -394,10 +432,13 @@ impl Walk<'_> {
     /// Whether the variable has the value anywhere between this meeting and the next.
     fn near(&mut self, entry: &Entry, printed: &Known) -> Result<bool> {
         let call = self.calls - 1;
-        for (from, step) in self.positions.clone() {
+        for (from, step) in self.positions.clone().into_iter().filter(|(from, _)| *from == entry.from) {
             let mut end = step;
             for leg in self.plan.legs.iter().filter(|leg| leg.from == from) {
                 let point = self.plan.meetings[leg.to].point;
+                if leg.visits == 0 {
+                    continue;
+                }
                 end = end.max(self.truth.visit(call, step + 1, point, leg.visits)?.unwrap_or(end));
             }
             let steps = &self.truth.steps()[step..=end];

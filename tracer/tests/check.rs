@@ -161,7 +161,8 @@ fn pair(built: &Built, location: &str) -> Pair {
 }
 
 fn entry(pc: u64, variable: &str, visit: u32) -> Entry {
-    Entry { pc, variable: variable.into(), declared: 0, point: HEADER, visit }
+    let variable = variable.into();
+    Entry { pc, variable, declared: 0, from: Some(0), point: HEADER, visit, promised: true }
 }
 
 impl Pair {

@@ -1,6 +1,8 @@
 //! `metaloc repair`: the functions of an object that are proved get locations for their variables.
 
 mod asked;
+mod check;
+mod correlation;
 mod table;
 
 use std::collections::HashSet;
@@ -16,7 +18,7 @@ use metaloc_prover::product::locate::Locator;
 use metaloc_prover::product::search::Options;
 use metaloc_prover::prove::{ProveError, ProveOptions, Verdict, prove};
 use metaloc_prover::smt::{Kind, Limits, Program};
-use metaloc_repair::derive::{Variant, derive};
+use metaloc_repair::derive::{Derived, Variant, derive};
 use metaloc_repair::{Counts, FunctionClaims, Object, Repaired, Said, Verdict as Known};
 use metaloc_toolchain::atomic::PendingFile;
 
@@ -28,19 +30,30 @@ use crate::parallel;
 use crate::progress::Progress;
 use crate::status::Status;
 use asked::Asked;
-use table::{FunctionRow, Row, Summary};
+use check::Checked;
+use correlation::Correlation;
+pub use table::{FunctionRow, Row, Summary};
 
 pub fn run(args: &Repair) -> Result<Status> {
     let name = args.object.display().to_string();
+    let asked = check::Asked::read(args)?;
     let bytes = read(&args.object)?;
     let object = Object::parse(&bytes).with_context(|| name.clone())?;
     let file = ObjectFile::parse(&name, &bytes)?;
     let codes: Vec<FunctionCode> = match &args.function {
         Some(function) => vec![file.function(function)?.clone()],
-        None => file.functions().to_vec(),
+        None => {
+            let own = |function: &&FunctionCode| !function.pc_thunks.contains_key(&function.name);
+            file.functions().iter().filter(own).cloned().collect()
+        }
     };
+    let mut flags = args.flags.clone();
+    if file.address_bits() == 32 && !flags.iter().any(|flag| flag == "-m32") {
+        flags.push("-m32".to_owned());
+    }
     let source_bytes = read(&args.source)?;
-    let text = compile::text(&find_llvm(&args.llvm)?, &args.source, &args.flags)?;
+    let llvm = find_llvm(&args.llvm)?;
+    let text = compile::text(&llvm, &args.source, &flags)?;
     let module = Module::parse(&args.source.display().to_string(), &text)?;
     let given = match &args.proof {
         None => None,
@@ -77,17 +90,43 @@ pub fn run(args: &Repair) -> Result<Status> {
     let claims: Vec<FunctionClaims> = found.iter().filter_map(|found| found.claims.clone()).collect();
     let repaired = object.repair(&claims).with_context(|| name.clone())?;
     check_again(&repaired, &claims).with_context(|| name.clone())?;
+    let outcome = match &asked {
+        None => None,
+        Some(asked) => {
+            let is_linked = file.kind() != metaloc_proof::ObjectKind::Relocatable;
+            let functions: Vec<Checked> = found.iter().filter_map(Found::checked).collect();
+            Some(asked.run(args, (&llvm, &flags), (&repaired.bytes, is_linked), &functions)?)
+        }
+    };
+    let is_wrong = outcome.as_ref().is_some_and(check::Outcome::is_wrong);
     if let Some(kept) = kept_proof {
-        let document = document(&name, &bytes, args, &source_bytes, &text, &found);
+        let object = metaloc_proof::Object {
+            name: name.clone(),
+            sha256: sha256(&bytes),
+            architecture: file.architecture(),
+            kind: file.kind(),
+        };
+        let document = document(object, args, &source_bytes, &text, &found);
         let proof = Proof::new(document).map_err(|defects| ProveError::Invalid(format!("{defects:?}")))?;
         kept.finish(&proof.to_json())?;
     }
-    if let Some(mut file) = output.take() {
+    // What is seen to be wrong is not left for others to find.
+    if let Some(mut file) = output.take().filter(|_| !is_wrong) {
         file.write(&repaired.bytes)?;
+        keep_rights(&args.object, file.temporary())?;
         file.commit()?;
     }
-    print(args, &summary(args, &name, found, &repaired, repaired.bytes != bytes))?;
-    Ok(Status::Clean)
+    let mut summary = summary(args, &name, found, &repaired, repaired.bytes != bytes);
+    summary.check = outcome;
+    print(args, &summary)?;
+    Ok(if is_wrong { Status::Findings } else { Status::Clean })
+}
+
+/// A program can be run after it as before.
+fn keep_rights(from: &Path, to: &Path) -> Result<()> {
+    let rights =
+        std::fs::metadata(from).with_context(|| format!("cannot read {}", from.display()))?.permissions();
+    std::fs::set_permissions(to, rights).with_context(|| format!("cannot write {}", to.display()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
@@ -108,6 +147,15 @@ struct Found {
     seconds: f64,
     claims: Option<FunctionClaims>,
     proved: Option<(Function, Vec<Global>)>,
+    correlation: Option<Result<Correlation, String>>,
+}
+
+impl Found {
+    fn checked(&self) -> Option<Checked<'_>> {
+        let (_, globals) = self.proved.as_ref()?;
+        let globals = globals.iter().map(|global| global.symbol.clone()).collect();
+        Some(Checked { claims: self.claims.as_ref()?, correlation: self.correlation.as_ref()?, globals })
+    }
 }
 
 struct Setting<'a> {
@@ -127,6 +175,7 @@ impl Setting<'_> {
             seconds: 0.0,
             claims: None,
             proved: None,
+            correlation: None,
         };
         let Some(said) = said else {
             found.reason = Some("no debug information".to_owned());
@@ -138,8 +187,9 @@ impl Setting<'_> {
                 found.verdict = VerdictName::Proved;
                 match Locator::new(self.module, code, &function, self.program, limits) {
                     Ok(locator) => {
-                        let (claims, function) = self.located(locator, code, said, function)?;
-                        found.claims = Some(claims);
+                        let (derived, function, correlation) = self.located(locator, code, said, function)?;
+                        found.claims = Some(derived.claims);
+                        found.correlation = Some(correlation);
                         found.proved = Some((function, globals));
                     }
                     Err(error) => found.reason = Some(error.to_string()),
@@ -179,14 +229,14 @@ impl Setting<'_> {
         })
     }
 
-    /// Claims, and the proof with their obligations.
+    /// Claims, the proof with their obligations, and how the two programs can be followed.
     fn located(
         &self,
         locator: Locator,
         code: &FunctionCode,
         said: &Said,
         function: Function,
-    ) -> Result<(FunctionClaims, Function)> {
+    ) -> Result<(Derived, Function, Result<Correlation, String>)> {
         let place = metaloc_repair::FunctionCode {
             symbol: code.name.clone(),
             pcs: code.low_pc..code.low_pc + code.bytes.len() as u64,
@@ -198,10 +248,11 @@ impl Setting<'_> {
             Spread::All => Variant::All,
         };
         let mut asked = Asked(locator);
-        let claims = derive(&mut asked, place, said, variant)?;
+        let derived = derive(&mut asked, place, said, variant)?;
+        let correlation = Correlation::new(&function, &asked.0, &derived.points);
         let mut used = HashSet::new();
         for (number, variable) in function.variables.iter().enumerate() {
-            let claimed = claims.variables.iter().find(|claims| {
+            let claimed = derived.claims.variables.iter().find(|claims| {
                 claims.name == variable.name && claims.line == u64::from(variable.declared.line)
             });
             for (pc, claim) in claimed.into_iter().flat_map(|claims| &claims.claims) {
@@ -211,7 +262,7 @@ impl Setting<'_> {
             }
         }
         let located = asked.0.finish(|variable, pc| used.contains(&(variable, pc)));
-        Ok((claims, located.unwrap_or(function)))
+        Ok((derived, located.unwrap_or(function), correlation))
     }
 }
 
@@ -224,15 +275,16 @@ fn check_again(repaired: &Repaired, claims: &[FunctionClaims]) -> Result<()> {
     Ok(())
 }
 
-fn document(name: &str, bytes: &[u8], args: &Repair, source: &[u8], ir: &str, found: &[Found]) -> Document {
+fn document(
+    object: metaloc_proof::Object,
+    args: &Repair,
+    source: &[u8],
+    ir: &str,
+    found: &[Found],
+) -> Document {
     let mut document = Document {
         schema: metaloc_proof::SCHEMA.to_owned(),
-        object: metaloc_proof::Object {
-            name: name.to_owned(),
-            sha256: sha256(bytes),
-            architecture: metaloc_proof::Architecture::X86_64,
-            kind: metaloc_proof::ObjectKind::Relocatable,
-        },
+        object,
         source: metaloc_proof::Source {
             name: args.source.display().to_string(),
             sha256: sha256(source),
@@ -280,6 +332,7 @@ fn summary(args: &Repair, name: &str, found: Vec<Found>, repaired: &Repaired, ch
         debug_bytes_after: repaired.debug_bytes.1,
         functions,
         total: Row::from(total),
+        check: None,
     }
 }
 
@@ -299,7 +352,10 @@ fn print(args: &Repair, summary: &Summary) -> Result<()> {
             }
             let (before, after) = (summary.debug_bytes_before, summary.debug_bytes_after);
             output::print(&format!("debug sections: {before} bytes before, {after} after\n"))?;
-            if args.stats { output::print(&table::text(summary)) } else { Ok(()) }
+            if args.stats {
+                output::print(&table::text(summary))?;
+            }
+            summary.check.as_ref().map_or(Ok(()), |outcome| output::print(&outcome.text()))
         }
     }
 }

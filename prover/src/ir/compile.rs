@@ -1,7 +1,7 @@
 //! C, or IR of any kind, to the text that is compared: what clang makes at -O0, with locals in registers
 //! (`mem2reg`) and nothing else done to it.
 
-use super::IrError;
+use super::{IrError, marks};
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Outcome, Stdin, Task};
 use std::path::Path;
@@ -13,19 +13,64 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// IR text of a `.c` file, or of a `.ll` file as given. `flags` are those that change what the source means
 /// (`-fwrapv`, `-D`, `-m32`); a `.ll` file ignores them. LLVM verifies the module on the way.
 pub fn text(llvm: &Llvm, source: &Path, flags: &[String]) -> Result<String, IrError> {
-    let input = match source.extension().and_then(|extension| extension.to_str()) {
-        Some("ll") => Stdin::File(source.to_owned()),
-        _ => {
-            let clang = Task::new(llvm.clang()?)
-                .args(["-O0", "-Xclang", "-disable-O0-optnone", "-g", "-S", "-emit-llvm"])
-                .args(flags)
-                .arg(source)
-                .args(["-o", "-"]);
-            Stdin::Bytes(succeed(source, "clang", &clang)?.stdout)
-        }
+    let input = match is_ir(source) {
+        true => Stdin::File(source.to_owned()),
+        false => Stdin::Bytes(locals_in_memory(llvm, source, flags)?.into_bytes()),
     };
+    promoted(llvm, source, input)
+}
+
+/// Whether a file is IR already.
+fn is_ir(source: &Path) -> bool {
+    source.extension().is_some_and(|extension| extension == "ll")
+}
+
+/// What clang makes of a `.c` file at -O0.
+fn locals_in_memory(llvm: &Llvm, source: &Path, flags: &[String]) -> Result<String, IrError> {
+    let clang = Task::new(llvm.clang()?)
+        .args(["-O0", "-Xclang", "-disable-O0-optnone", "-g", "-S", "-emit-llvm"])
+        .args(flags)
+        .arg(source)
+        .args(["-o", "-"]);
+    Ok(succeed(source, "clang", &clang)?.stdout_text())
+}
+
+/// The same with locals in registers.
+fn promoted(llvm: &Llvm, source: &Path, input: Stdin) -> Result<String, IrError> {
     let opt = Task::new(&llvm.opt).args(["-passes=mem2reg", "-S", "-o", "-", "-"]).stdin(input);
     Ok(succeed(source, "opt", &opt)?.stdout_text())
+}
+
+/// A source whose instructions can be stopped at.
+#[derive(Debug)]
+pub struct Marked {
+    /// The text of [`text`], with marks as lines (see [`super::marks`]).
+    pub lines: String,
+    /// The unoptimised program with a stop before each instruction.
+    pub stops: String,
+}
+
+/// A `.c` file with marks. A `.ll` file has no unoptimised program: its locals may be in registers already.
+pub fn marked(llvm: &Llvm, source: &Path, flags: &[String]) -> Result<Option<Marked>, IrError> {
+    if is_ir(source) {
+        return Ok(None);
+    }
+    let text = locals_in_memory(llvm, source, flags)?;
+    let lines = promoted(llvm, source, Stdin::Bytes(marks::with_lines(&text).into_bytes()))?;
+    Ok(Some(Marked { lines, stops: marks::with_stops(&text) }))
+}
+
+/// Compiles IR text to an object as it is. `flags` say for which machine.
+pub fn object(llvm: &Llvm, text: &str, flags: &[String], to: &Path) -> Result<(), IrError> {
+    let clang = Task::new(llvm.clang()?)
+        .args(["-O0", "-w", "-Wno-unused-command-line-argument"])
+        .args(flags)
+        .args(["-x", "ir", "-c", "-"])
+        .arg("-o")
+        .arg(to)
+        .stdin(Stdin::Bytes(text.as_bytes().to_vec()));
+    succeed(to, "clang", &clang)?;
+    Ok(())
 }
 
 fn succeed(source: &Path, tool: &str, task: &Task) -> Result<Outcome, IrError> {

@@ -1,6 +1,7 @@
 //! Unoptimised LLVM IR: read from its text.
 //!
 //! - [`compile`]: C to IR text with the stock clang and opt;
+//! - [`marks`]: the same text with a number at every instruction, to find it again in a program;
 //! - [`Module::parse`]: text to functions; [`types`] has the data layout, [`metadata`] what names variables
 //!   and lines.
 //!
@@ -14,6 +15,7 @@ pub mod compile;
 mod cursor;
 mod initialiser;
 mod instruction;
+pub mod marks;
 pub mod metadata;
 mod read;
 mod read_call;

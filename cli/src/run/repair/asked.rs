@@ -75,4 +75,8 @@ impl Proved for Asked {
     fn show(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
         self.0.show(place(at), variable, value)
     }
+
+    fn refute(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
+        self.0.refute(place(at), variable, value)
+    }
 }

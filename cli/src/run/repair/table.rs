@@ -1,11 +1,12 @@
 //! What `metaloc repair --stats` prints: `metaloc.repair/1`, a table, or comma-separated values.
 
 use metaloc_repair::Counts;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::prove::VerdictName;
+use super::check;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Summary {
     pub schema: String,
     pub object: String,
@@ -16,9 +17,11 @@ pub struct Summary {
     pub debug_bytes_after: u64,
     pub functions: Vec<FunctionRow>,
     pub total: Row,
+    /// What debuggers show; `null` without `--check`.
+    pub check: Option<check::Outcome>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct FunctionRow {
     pub name: String,
     pub verdict: VerdictName,
@@ -30,7 +33,7 @@ pub struct FunctionRow {
 }
 
 /// The columns, by the paper's names and ours.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Row {
     #[serde(rename = "T")]
     t: usize,

@@ -99,7 +99,8 @@ pub struct SourcePosition {
     pub round: usize,
     elements: usize,
     peek: Option<usize>,
-    point: Point,
+    /// Before which instruction of the IR.
+    pub point: Point,
 }
 
 /// A proved function that can be asked.

@@ -92,6 +92,22 @@ impl Locator {
         self.shown.push((location, Certified { claim, part: (0, 1), script, shown, assumptions }));
         Ok(true)
     }
+
+    /// Shows that a variable never has a value at a place, and that the source is there.
+    pub fn refute(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
+        // A quotient that is not exact is cut by a debugger, and may be right.
+        if value.divisor.0 != 1 {
+            return Ok(false);
+        }
+        let Some(bound) = self.bound_value(at, variable) else { return Ok(false) };
+        let mut triple = self.triple(at)?;
+        let sum = self.sum(&value.sum)?;
+        let sum = substituted(&mut self.arena, &[&triple.machine.values], sum);
+        let Some(same) = exactly(&mut self.arena, bound, sum, value) else { return Ok(false) };
+        let other = self.arena.not(same);
+        let goal = and(&mut self.arena, &[triple.source.condition, other]);
+        Ok(self.implied(&format!("locate {at:?} not variable {variable}"), &mut triple, goal)?.is_some())
+    }
 }
 
 /// The bit that is set if `bound` is `sum` divided exactly.
