@@ -322,6 +322,18 @@ pub enum Spread {
     All,
 }
 
+impl Spread {
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Spread::None => "none",
+            Spread::Forward => "forward",
+            Spread::Reversible => "reversible",
+            Spread::All => "all",
+        }
+    }
+}
+
 /// How to print a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TableFormat {
@@ -522,6 +534,7 @@ pub enum BenchWhat {
     Prove(BenchProve),
     Soundness(BenchSoundness),
     Locations(BenchLocations),
+    Repair(BenchRepair),
 }
 
 /// Known errors: how many show in what a pass leaves behind, and how many of those a report finds
@@ -790,6 +803,45 @@ pub struct BenchLocations {
     /// Fail if more pairs have a wrong value
     #[arg(long, value_name = "N")]
     pub most_wrong: Option<usize>,
+
+    #[command(flatten)]
+    pub kernels: KernelArgs,
+}
+
+/// The kernels proved and repaired: the paper's tables, counters with a true value before and after, values checked
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc bench repair --only s000,s271 --check
+  metaloc bench repair --compiler clang-19 --check --save clang.jsonl -j 1
+  metaloc bench repair --target i386 --variant none --variant forward --variant reversible --save i386.jsonl
+
+Beside T, U, V, O, M and I stand the paper's figures for the same function, of an older compiler. With --save a row is
+kept as soon as it is measured, and rows that are there are not measured again.
+Exit status: 0, 1 if a value is not true or the share is below what is asked for, 2 something could not be run.")]
+pub struct BenchRepair {
+    /// Only these kernels
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub only: Vec<String>,
+
+    /// Seconds for the proof of each function
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    pub limit: u64,
+
+    /// Compare all values with an unoptimised build, under gdb and lldb
+    #[arg(long)]
+    pub check: bool,
+
+    /// Repair again, spreading values less far: the ablation
+    #[arg(long = "variant", value_enum)]
+    pub variants: Vec<Spread>,
+
+    /// Keep rows here, and go on with those that are not there
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+
+    /// Fail if the share with a true value is below this many percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    pub at_least: f64,
 
     #[command(flatten)]
     pub kernels: KernelArgs,

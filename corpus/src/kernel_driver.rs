@@ -4,6 +4,7 @@
 //! element to element, so that each iteration changes memory. Arguments are such that nothing undefined is done (see
 //! the README of `regress/kernels`).
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use metaloc_toolchain::Llvm;
@@ -57,14 +58,38 @@ pub fn link(
     to: &Path,
 ) -> Result<()> {
     let source = folder.join("driver.c");
-    std::fs::write(&source, text(kernel))
-        .map_err(|reason| metaloc_toolchain::Error::Write { path: source.clone(), reason })?;
-    let headers = kernel.path.parent().unwrap_or(Path::new("."));
-    // No debug information: nothing of the driver is to be seen.
-    let mut task = Task::new("gcc-12").args(["-O1", "-w"]).args(&kernel.defines).arg("-I").arg(headers);
-    task = task.args(configuration.place()).arg(&source).arg(object).arg("-o").arg(to);
+    write(kernel, &source)?;
+    let task =
+        Task::new(COMPILER).args(flags(configuration, kernel)).arg(&source).arg(object).arg("-o").arg(to);
     stock::succeed(task)?;
     Ok(())
+}
+
+/// The same as a command with `{object}` and `{program}` in it; the driver is written to `source`.
+pub fn link_command(configuration: &Configuration, kernel: &Kernel, source: &Path) -> Result<String> {
+    write(kernel, source)?;
+    let quoted = |word: &OsString| format!("'{}'", word.to_string_lossy());
+    let words: Vec<String> = flags(configuration, kernel).iter().map(quoted).collect();
+    Ok(format!("{COMPILER} {} '{}' {{object}} -o {{program}}", words.join(" "), source.display()))
+}
+
+/// What compiles drivers and links programs.
+const COMPILER: &str = "gcc-12";
+
+fn write(kernel: &Kernel, source: &Path) -> Result<()> {
+    std::fs::write(source, text(kernel))
+        .map_err(|reason| metaloc_toolchain::Error::Write { path: source.to_owned(), reason })?;
+    Ok(())
+}
+
+/// No debug information: nothing of the driver is to be seen.
+fn flags(configuration: &Configuration, kernel: &Kernel) -> Vec<OsString> {
+    let headers = kernel.path.parent().unwrap_or(Path::new("."));
+    let mut flags: Vec<OsString> = ["-O1", "-w"].map(OsString::from).to_vec();
+    flags.extend(kernel.defines.iter().map(OsString::from));
+    flags.extend([OsString::from("-I"), headers.into()]);
+    flags.extend(configuration.place().into_iter().map(OsString::from));
+    flags
 }
 
 /// Compiles the kernel as it is written: what is true of it. By clang, whose columns the proofs speak of.

@@ -6,7 +6,8 @@
 //! - [`cost`]: what it costs;
 //! - [`prove`]: what is proved of the kernels, and how fast;
 //! - [`soundness`]: that no mutant of them is;
-//! - [`locations`]: what a debugger shows of their counters.
+//! - [`locations`]: what a debugger shows of their counters;
+//! - [`repair`]: the same before and after repair, with all values checked.
 
 mod cost;
 mod labels;
@@ -14,6 +15,7 @@ mod locations;
 mod mutants;
 mod prove;
 mod reading;
+mod repair;
 mod soundness;
 mod truth;
 
@@ -31,5 +33,6 @@ pub fn run(args: &Bench) -> Result<Status> {
         BenchWhat::Prove(args) => prove::run(args),
         BenchWhat::Soundness(args) => soundness::run(args),
         BenchWhat::Locations(args) => locations::run(args),
+        BenchWhat::Repair(args) => repair::run(args),
     }
 }

@@ -31,6 +31,7 @@ use crate::progress::Progress;
 use crate::status::Status;
 use asked::Asked;
 use check::Checked;
+pub use check::{Counted, Outcome};
 use correlation::Correlation;
 pub use table::{FunctionRow, Row, Summary};
 
@@ -98,7 +99,7 @@ pub fn run(args: &Repair) -> Result<Status> {
             Some(asked.run(args, (&llvm, &flags), (&repaired.bytes, is_linked), &functions)?)
         }
     };
-    let is_wrong = outcome.as_ref().is_some_and(check::Outcome::is_wrong);
+    let is_wrong = outcome.as_ref().is_some_and(Outcome::is_wrong);
     if let Some(kept) = kept_proof {
         let object = metaloc_proof::Object {
             name: name.clone(),
@@ -326,7 +327,7 @@ fn summary(args: &Repair, name: &str, found: Vec<Found>, repaired: &Repaired, ch
         schema: "metaloc.repair/1".to_owned(),
         object: name.to_owned(),
         source: args.source.display().to_string(),
-        variant: format!("{:?}", args.variant).to_lowercase(),
+        variant: args.variant.name().to_owned(),
         changed,
         debug_bytes_before: repaired.debug_bytes.0,
         debug_bytes_after: repaired.debug_bytes.1,

@@ -12,7 +12,7 @@ use metaloc_tracer::program::{Program, undefined_symbols};
 use metaloc_tracer::source_loops::for_loops;
 use metaloc_tracer::survey::{Pair, Shown, survey};
 use metaloc_tracer::{Debugger, Gdb, Limits, Lldb};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::prove::{configuration, wanted};
 use crate::args::{BenchLocations, DebuggerName, Format};
@@ -58,43 +58,70 @@ fn row(
 ) -> Result<Row> {
     let begun = Instant::now();
     let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
-    let place = |name: &str| scratch.path().join(name);
     let object = match objects {
         Some(folder) => folder.join(format!("{}.o", kernel.name)),
         None => {
-            configuration.compile(&kernel.path, &kernel.defines, "-c", &place("kernel.o"))?;
-            place("kernel.o")
+            let object = scratch.path().join("kernel.o");
+            configuration.compile(&kernel.path, &kernel.defines, "-c", &object)?;
+            object
         }
     };
-    kernel_driver::link(configuration, kernel, &object, scratch.path(), &place("optimised"))?;
+    let (start, pairs) = look(llvm, configuration, debugger, kernel, &object)?;
+    Ok(Row::new(kernel, start, &pairs, begun.elapsed().as_secs_f64()))
+}
+
+/// What a debugger shows of the counters in an object of a kernel, and where its function begins.
+pub(super) fn look(
+    llvm: &Llvm,
+    configuration: &Configuration,
+    debugger: &dyn Debugger,
+    kernel: &Kernel,
+    object: &Path,
+) -> Result<(u64, Vec<Pair>)> {
+    let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
+    let place = |name: &str| scratch.path().join(name);
+    kernel_driver::link(configuration, kernel, object, scratch.path(), &place("optimised"))?;
     kernel_driver::compile_plain(llvm, configuration, kernel, &place("plain.o"))?;
     kernel_driver::link(configuration, kernel, &place("plain.o"), scratch.path(), &place("plain"))?;
     let optimised = Program::read(&place("optimised"))?;
     let plain = Program::read(&place("plain"))?;
     // What the kernel names and the program has: functions are not among them.
-    let mut globals = undefined_symbols(&object)?;
+    let mut globals = undefined_symbols(object)?;
     globals.retain(|name| optimised.globals().contains_key(name));
     let source = std::fs::read_to_string(&kernel.path)
         .with_context(|| format!("cannot read {}", kernel.path.display()))?;
     let loops = for_loops(&source);
     let pairs = survey(debugger, &optimised, &plain, &kernel.name, &loops, &globals, Limits::default())?;
-    let start = optimised.function(&kernel.name)?.range.start;
-    Ok(Row::new(kernel, start, &pairs, begun.elapsed().as_secs_f64()))
+    Ok((optimised.function(&kernel.name)?.range.start, pairs))
 }
 
 /// Pairs of a counter and an address in an innermost loop, by what is shown.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-struct Counts {
-    pairs: usize,
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Counts {
+    pub(super) pairs: usize,
     #[serde(rename = "true")]
-    true_value: usize,
-    wrong: usize,
+    pub(super) true_value: usize,
+    pub(super) wrong: usize,
     nothing: usize,
     unreached: usize,
     unmatched: usize,
 }
 
 impl Counts {
+    pub(super) fn of(pairs: &[Pair]) -> Counts {
+        let mut counts = Counts { pairs: pairs.len(), ..Counts::default() };
+        for pair in pairs {
+            *match pair.shown {
+                Shown::True => &mut counts.true_value,
+                Shown::Wrong => &mut counts.wrong,
+                Shown::Nothing => &mut counts.nothing,
+                Shown::Unreached => &mut counts.unreached,
+                Shown::Unmatched => &mut counts.unmatched,
+            } += 1;
+        }
+        counts
+    }
+
     fn add(&mut self, other: Counts) {
         self.pairs += other.pairs;
         self.true_value += other.true_value;
@@ -118,16 +145,9 @@ struct Row {
 
 impl Row {
     fn new(kernel: &Kernel, start: u64, pairs: &[Pair], seconds: f64) -> Row {
-        let mut counts = Counts { pairs: pairs.len(), ..Counts::default() };
+        let counts = Counts::of(pairs);
         let mut examples: Vec<(u64, &str, String)> = Vec::new();
         for pair in pairs {
-            *match pair.shown {
-                Shown::True => &mut counts.true_value,
-                Shown::Wrong => &mut counts.wrong,
-                Shown::Nothing => &mut counts.nothing,
-                Shown::Unreached => &mut counts.unreached,
-                Shown::Unmatched => &mut counts.unmatched,
-            } += 1;
             let new = !examples.iter().any(|known| (known.0, known.1) == (pair.header, &*pair.counter));
             if let (Some((printed, possible)), true) = (&pair.example, new) {
                 let (first, last) = (possible.first(), possible.last());

@@ -36,23 +36,23 @@ pub struct FunctionRow {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Row {
     #[serde(rename = "T")]
-    t: usize,
+    pub t: usize,
     #[serde(rename = "U")]
-    u: usize,
+    pub u: usize,
     #[serde(rename = "V")]
-    v: usize,
+    pub v: usize,
     #[serde(rename = "O")]
-    o: usize,
+    pub o: usize,
     #[serde(rename = "M")]
-    m: usize,
+    pub m: usize,
     #[serde(rename = "I")]
-    i: usize,
-    corrected: usize,
-    grouped: usize,
-    confirmed: usize,
-    removed: usize,
-    kept: usize,
-    unprintable: usize,
+    pub i: usize,
+    pub corrected: usize,
+    pub grouped: usize,
+    pub confirmed: usize,
+    pub removed: usize,
+    pub kept: usize,
+    pub unprintable: usize,
 }
 
 impl From<Counts> for Row {
