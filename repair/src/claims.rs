@@ -79,8 +79,9 @@ pub fn merge(
     variable: &VariableClaims,
     info: &VariableInfo,
     base: u64,
-    (machine, names): (Machine, &BTreeMap<&str, u32>),
+    symbols: &Symbols,
 ) -> (Option<List>, Pairs) {
+    let machine = symbols.machine;
     let mut pairs = Pairs::default();
     let old = old_list(function, info, base);
     let mut new: Vec<(Range<u64>, Option<Encoded>)> = Vec::new();
@@ -108,7 +109,7 @@ pub fn merge(
                     pairs.kept += usize::from(said.is_some());
                     continue;
                 };
-                number_symbols(&mut encoded, names);
+                symbols.resolve(&mut encoded);
                 if visible && said != Some(&encoded) {
                     pairs.updated.insert(pc);
                     pairs.missing += usize::from(said.is_none());
@@ -130,14 +131,44 @@ pub fn merge(
     }
 }
 
-/// Symbols as the input's expressions have them. One that the file does not have is refused when it is written.
-fn number_symbols(encoded: &mut Encoded, names: &BTreeMap<&str, u32>) {
-    for field in &mut encoded.fields {
-        if let FieldSymbol::Name(name) = &field.symbol
-            && let Some(number) = names.get(name.as_str())
-        {
-            field.symbol = FieldSymbol::Number(*number);
+/// Symbols of a file, so that expressions of ours are written as the input's are.
+#[derive(Debug)]
+pub struct Symbols<'a> {
+    /// For which processor.
+    pub machine: Machine,
+    /// Numbers by name.
+    pub names: BTreeMap<&'a str, u32>,
+    /// In a linked file, what they are.
+    pub addresses: Option<Vec<u64>>,
+}
+
+impl Symbols<'_> {
+    /// Numbers for names; in a linked file, addresses. A symbol that the file does not have is refused when it is
+    /// written.
+    fn resolve(&self, encoded: &mut Encoded) {
+        let bytes = usize::from(self.machine.address_bytes());
+        let mut open = Vec::new();
+        for mut field in std::mem::take(&mut encoded.fields) {
+            let FieldSymbol::Name(name) = &field.symbol else {
+                open.push(field);
+                continue;
+            };
+            let number = self.names.get(name.as_str()).copied();
+            let address = number.and_then(|number| self.addresses.as_ref()?.get(number as usize).copied());
+            match (number, address) {
+                (Some(_), Some(address)) => {
+                    let value = address.wrapping_add(field.addend as u64);
+                    encoded.bytes[field.offset..field.offset + bytes]
+                        .copy_from_slice(&value.to_le_bytes()[..bytes]);
+                }
+                (Some(number), None) => {
+                    field.symbol = FieldSymbol::Number(number);
+                    open.push(field);
+                }
+                (None, _) => open.push(field),
+            }
         }
+        encoded.fields = open;
     }
 }
 

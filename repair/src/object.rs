@@ -1,6 +1,6 @@
 //! An object to be repaired: read once, asked what it says of functions, written with claims about them.
 
-use crate::claims::{FunctionClaims, merge};
+use crate::claims::{FunctionClaims, Symbols, merge};
 use crate::dwarf::lines::{LineColumn, rows};
 use crate::dwarf::read::{Debug, FunctionCode, Old, Sections, UnitInfo, base};
 use crate::dwarf::write::{Change, rewrite};
@@ -142,7 +142,11 @@ impl<'a> Object<'a> {
         let functions: Vec<FunctionCode> = claims.iter().map(|claims| claims.code.clone()).collect();
         let units = self.units(&debug, &functions)?;
         let known = symbols(&self.elf)?;
-        let names = by_name(&known);
+        let names = Symbols {
+            machine: self.elf.machine,
+            names: by_name(&known),
+            addresses: (!self.elf.relocatable).then(|| known.iter().map(|symbol| symbol.value).collect()),
+        };
         let mut counts: Vec<Option<Counts>> = claims.iter().map(|_| None).collect();
         let mut changed: Vec<(&UnitInfo, Vec<Change>)> = Vec::new();
         for unit in &units {
@@ -154,8 +158,7 @@ impl<'a> Object<'a> {
                     let mut matching = info.variables.iter().filter(|info| variable.is(info));
                     // Two entries for one declaration: it is not clear which one is meant.
                     let (Some(found), None) = (matching.next(), matching.next()) else { continue };
-                    let (list, counted) =
-                        merge(function, variable, found, info.base, (self.elf.machine, &names));
+                    let (list, counted) = merge(function, variable, found, info.base, &names);
                     pairs.push(counted);
                     changes.extend(list.map(|list| Change {
                         entry: found.entry,
@@ -173,7 +176,7 @@ impl<'a> Object<'a> {
         if changed.is_empty() {
             return Ok(Repaired { bytes: self.elf.write()?, counts, debug_bytes: (before, before) });
         }
-        let elf = rewrite(&self.elf, &self.sections, &changed)?;
+        let elf = rewrite(&self.elf, &self.sections, &debug, &changed)?;
         Ok(Repaired { bytes: elf.write()?, counts, debug_bytes: (before, debug_bytes(&elf)) })
     }
 }

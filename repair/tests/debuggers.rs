@@ -178,3 +178,75 @@ fn structures_of_all_kinds_are_read_back_by_both_debuggers() {
         }
     }
 }
+
+/// Another unit with lists of its own, after the changed one.
+const OTHER: &str = "int other(int k, int n) {
+  int u = k;
+  for (int i = 0; i < n; i++) { u = u * 3 + i; k ^= u; }
+  return u - k;
+}
+";
+
+#[test]
+fn linked_programs_and_libraries_are_repaired_as_they_are() {
+    let mut complete = 0;
+    for (compiler, width, dwarf, linking) in [
+        ("gcc-12", "-m64", "-gdwarf-5", "-no-pie"),
+        ("gcc-12", "-m64", "-gdwarf-4", "-pie"),
+        ("clang-19", "-m64", "-gdwarf-5", "-pie"),
+        ("clang-19", "-m32", "-gdwarf-4", "-no-pie"),
+        ("gcc-12", "-m32", "-gdwarf-5", "-pie"),
+        ("gcc-12", "-m64", "-gdwarf-5", "-shared"),
+        // References from unit to unit.
+        ("gcc-12", "-m64", "-gdwarf-5", "-flto"),
+    ] {
+        let folder = Folder::new();
+        let what = format!("{compiler} {width} {dwarf} {linking}");
+        let sources = [
+            folder.write("before.c", OTHER.replace("other", "before").as_bytes()),
+            folder.write("t.c", PROGRAM.as_bytes()),
+            folder.write("other.c", OTHER.as_bytes()),
+            folder.write(
+                "main.c",
+                b"int X[100], Y[100]; int f(int); int after(int); int other(int, int); int before(int, int);
+                  int main(void) { f(3); before(1, 2); return other(1, 2) + after(2) == 7; }",
+            ),
+        ];
+        let position = if linking == "-no-pie" { "-fno-pie" } else { "-fPIC" };
+        let flags = match linking {
+            "-flto" => vec![width, dwarf, "-O2", "-flto", "-fno-inline", "-fno-ipa-cp", "-fno-ipa-sra"],
+            _ => vec![width, dwarf, "-O2", position, linking],
+        };
+        let inputs: Vec<&std::path::Path> = sources.iter().map(std::path::PathBuf::as_path).collect();
+        let program = folder.link(compiler, &flags, &inputs);
+        let bytes = std::fs::read(&program).unwrap();
+        let mut function = made_up(&program, width == "-m64");
+        if linking == "-flto" {
+            function.variables.retain(|variable| ["n", "i"].contains(&variable.name.as_str()));
+        }
+        let repaired = Object::parse(&bytes).unwrap().repair(std::slice::from_ref(&function));
+        let repaired = repaired.unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert!(repaired.counts[0].unwrap().updated_pcs > 0, "{what}");
+        let again = Object::parse(&repaired.bytes).unwrap().repair(std::slice::from_ref(&function)).unwrap();
+        assert!(again.bytes == repaired.bytes, "{what}: a second repair changes something");
+        assert_eq!(again.counts[0].unwrap().updated_pcs, 0, "{what}: a second repair counts something");
+        let written = folder.write_program("repaired", &repaired.bytes);
+        tools::nothing_new(&program, &written);
+        tools::same_program(&program, &written);
+        // No program, and one whose calls are optimised away.
+        if ["-shared", "-flto"].contains(&linking) {
+            continue;
+        }
+        let pc = function.instructions[2].start - function.instructions[0].start;
+        let at = format!("f+{pc}");
+        assert_eq!(tools::gdb(&written, &at, 1, &["n"]), ["4242"], "gdb: {what} at {at}");
+        assert_eq!(tools::lldb(&written, "f", pc, 1, &["n"]), ["4242"], "lldb: {what} at {at}");
+        // What comes before and after it is as it was.
+        for function in ["other", "before"] {
+            let shown = |program| tools::gdb(program, function, 1, &["n", "k", "sizeof(u)"]);
+            assert_eq!(shown(&written), shown(&program), "{what}");
+        }
+        complete += 1;
+    }
+    assert_eq!(complete, 5);
+}

@@ -75,25 +75,23 @@ impl Table {
         !self.added.is_empty()
     }
 
-    /// The section with this table and its additions, and the table's offset. A table that ends the section grows;
-    /// any other is copied to the end, so that no other unit's table moves.
-    pub fn write(&self, section: &[u8]) -> (Vec<u8>, usize) {
-        let mut additions = Vec::new();
+    /// Writes this table with its additions, and says its offset. A table that ends the section grows; any other is
+    /// copied to the end, so that no other unit's table moves.
+    pub fn write(&self, section: &mut Vec<u8>) -> usize {
+        let offset = if self.range.end + 1 == section.len() {
+            section.truncate(self.range.end);
+            self.range.start
+        } else {
+            let offset = section.len();
+            section.extend_from_within(self.range.clone());
+            offset
+        };
         for (code, bytes) in &self.added {
-            uleb(&mut additions, *code);
-            additions.extend(bytes);
+            uleb(section, *code);
+            section.extend(bytes);
         }
-        additions.push(0);
-        let mut out = section.to_vec();
-        if self.range.end + 1 == section.len() {
-            out.truncate(self.range.end);
-            out.extend(additions);
-            return (out, self.range.start);
-        }
-        let offset = out.len();
-        out.extend_from_slice(&section[self.range.clone()]);
-        out.extend(additions);
-        (out, offset)
+        section.push(0);
+        offset
     }
 }
 
@@ -111,7 +109,8 @@ mod tests {
             let wanted = [(gimli::DW_AT_name, gimli::DW_FORM_implicit_const, Some(-7))];
             let code = table.code(gimli::DW_TAG_variable, true, &wanted);
             assert_eq!((code, table.code(gimli::DW_TAG_variable, true, &wanted)), (2, 2));
-            let (written, at) = table.write(&section);
+            let mut written = section.clone();
+            let at = table.write(&mut written);
             assert_eq!(at, expected);
             let debug_abbrev = gimli::DebugAbbrev::new(&written, gimli::LittleEndian);
             let read = debug_abbrev.abbreviations(gimli::DebugAbbrevOffset(at)).unwrap();

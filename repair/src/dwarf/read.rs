@@ -80,6 +80,13 @@ pub struct VariableInfo {
     pub list: Option<Range<usize>>,
 }
 
+/// What a variable is called, and where it is declared.
+struct Named {
+    name: String,
+    line: Option<u64>,
+    column: Option<u64>,
+}
+
 /// What is said of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Old {
@@ -293,14 +300,21 @@ impl<'a> Debug<'a> {
                 let value = entry.attribute(gimli::DW_AT_name)?.value;
                 self.dwarf.attr_string(unit, value).ok()?.to_string().ok().map(str::to_owned)
             });
-            let Some(name) = name else { continue };
+            let elsewhere = match name {
+                Some(_) => None,
+                None => self.elsewhere(named[named.len() - 1])?,
+            };
+            let Some(name) = name.or_else(|| elsewhere.as_ref().map(|known| known.name.clone())) else {
+                continue;
+            };
             let find = |attribute| named.iter().find_map(|entry| entry.number(attribute));
+            let far = |of: fn(&Named) -> Option<u64>| elsewhere.as_ref().and_then(of);
             let scope = self.ranges(unit, &entries[blocks.first().copied().unwrap_or(function)], base)?;
             found.push(VariableInfo {
                 entry: number,
                 name,
-                line: find(gimli::DW_AT_decl_line).unwrap_or(0),
-                column: find(gimli::DW_AT_decl_column),
+                line: find(gimli::DW_AT_decl_line).or(far(|known| known.line)).unwrap_or(0),
+                column: find(gimli::DW_AT_decl_column).or(far(|known| known.column)),
                 scope,
                 old: self.old(unit, entry)?,
                 list: self.list_bytes(unit, entries, entry)?,
@@ -327,6 +341,27 @@ impl<'a> Debug<'a> {
             found.push(&entries[position]);
         }
         found
+    }
+
+    /// Name and place of an entry that takes them from one of another unit, as link-time optimisation leaves it.
+    fn elsewhere(&self, entry: &Entry<'a>) -> Result<Option<Named>> {
+        let origin = entry.attribute(gimli::DW_AT_abstract_origin).map(|origin| origin.value);
+        let Some(AttributeValue::DebugInfoRef(target)) = origin else { return Ok(None) };
+        let mut headers = self.dwarf.units();
+        while let Some(header) = headers.next()? {
+            let Some(offset) = target.to_unit_offset(&header) else { continue };
+            let unit = self.dwarf.unit(header)?;
+            let origin = unit.entry(offset)?;
+            let number = |name| origin.attr_value(name).and_then(|value| value.udata_value());
+            let Some(name) = origin.attr_value(gimli::DW_AT_name) else { return Ok(None) };
+            let name = self.dwarf.attr_string(&unit, name)?.to_string().map(str::to_owned);
+            return Ok(name.ok().map(|name| Named {
+                name,
+                line: number(gimli::DW_AT_decl_line),
+                column: number(gimli::DW_AT_decl_column),
+            }));
+        }
+        Ok(None)
     }
 
     /// Ranges of a block or function as pcs of the proof; nothing if it says none.
@@ -394,7 +429,7 @@ impl<'a> Debug<'a> {
     }
 
     /// Where the list of an entry is in its section.
-    fn list_bytes(
+    pub(crate) fn list_bytes(
         &self,
         unit: &gimli::Unit<Bytes<'a>>,
         entries: &[Entry<'a>],

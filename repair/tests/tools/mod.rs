@@ -45,6 +45,13 @@ impl Folder {
         path
     }
 
+    pub fn write_program(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(name, bytes);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
     pub fn compile(&self, compiler: &str, flags: &[&str], source: &Path, name: &str) -> PathBuf {
         let path = self.0.path().join(name);
         let mut arguments = flags.to_vec();
