@@ -197,13 +197,13 @@ fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'
     if !is_real(run.locations, loc) {
         return false;
     }
-    !changes.had(destination.at.block, loc)
+    !changes.had(destination.at.block, loc) || conform::is_open_with(destination)
 }
 
-/// Open, or without a location and perhaps open once it has more sources.
+/// Open, or perhaps so once it has more sources: without a location, or a new write.
 fn is_worth_linking(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
-    is_open(run, changes, destination)
-        || (!destination.inst.loc.is_some() && !conform::has_no_code(destination.inst))
+    let may_open = !destination.inst.loc.is_some() || uses::is_new_write(destination);
+    is_open(run, changes, destination) || (may_open && !conform::has_no_code(destination.inst))
 }
 
 fn source_blocks(changes: &Changes<'_>, destination: &Destination<'_>) -> Vec<BlockId> {

@@ -6,6 +6,7 @@
 //! - [`unmerged`]: the same, but the destination stands for several instructions (paper, Merge);
 //! - [`out_of_loop`]: a location that left its loop (HowToUpdateDebugInfo, LICM);
 //! - [`glue_branch`]: a branch that stands for nothing and was given a location (paper, PR 86269);
+//! - [`borrowed`]: the location of what happens to follow, on a write that stands for others (ours);
 //! - [`lost_terminator`]: no location on what took the place of a terminator (paper, Preserve);
 //! - [`lost_phi`]: no location on a PHI that stands for something (paper, Preserve);
 //! - [`lost_replacement`]: no location on what replaced something (paper, Preserve);
@@ -26,6 +27,7 @@ use crate::lineage::{Destination, Lineage, Origin, Passage};
 use crate::location_sets::is_real;
 use crate::placement::{OffPath, Placement, Placements};
 
+mod borrowed;
 mod glue_branch;
 mod lost_expansion;
 mod lost_merge;
@@ -65,6 +67,7 @@ pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
             .or_else(|| off_path::check(case))
             .or_else(|| out_of_loop::check(case))
             .or_else(|| glue_branch::check(case))
+            .or_else(|| borrowed::check(case))
     } else if is_lost(case.destination) {
         lost_terminator::check(case)
             .or_else(|| lost_phi::check(case))
@@ -81,6 +84,11 @@ pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
 /// Something may be said about a destination that has no location.
 pub fn is_open_without(destination: &Destination<'_>) -> bool {
     is_lost(destination) || lost_merge::is_open(destination)
+}
+
+/// Something may be said about a destination that has a location which its block had.
+pub fn is_open_with(destination: &Destination<'_>) -> bool {
+    borrowed::is_open(destination)
 }
 
 /// Created without a location, and nobody asked for that. A copy or a moved instruction had a location

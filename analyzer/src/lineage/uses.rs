@@ -207,6 +207,11 @@ fn may_write(destination: &Destination<'_>) -> bool {
     inst.opcode == Opcode::from_name("store") || inst.flags.has(InstFlags::INTRINSIC)
 }
 
+/// A new instruction that may be linked by what it writes to.
+pub(crate) fn is_new_write(destination: &Destination<'_>) -> bool {
+    destination.origin == Origin::Created && may_write(destination)
+}
+
 /// What an instruction was made from, or took the place of.
 fn stands_for(link: Link) -> bool {
     matches!(link, Link::Clone | Link::Move | Link::Replace | Link::Write | Link::Operand)
