@@ -5,9 +5,11 @@
 //! instruction should be the same as the location of the add instruction" (HowToUpdateDebugInfo, "when to preserve").
 //! MemCpyOpt sets the location of the memset that it makes of stores for that reason, and of one that it moves.
 //!
-//! Asked of writes only, where what went in the same block wrote to the same object: of a value that replaced others it
-//! is often hard to say which of them it is. What follows has to be older than the run, to live on, and not to be a
-//! source itself; nothing that went from the block had its location. Likely, since the link is the object.
+//! Asked of writes only, where what went wrote to the same object: of a value that replaced others it is often hard to
+//! say which of them it is. In another block, all paths have to pass what went, which had one location (a loop that
+//! LoopIdiomRecognize makes a memset of, in front of it; [`super::lost_write`] says why a loop is no matter). What
+//! follows has to be older than the run, to live on, and not to be a source itself; nothing that went from the block
+//! had its location. Likely, since the link is the object.
 
 use super::Case;
 use crate::changes::At;
@@ -23,8 +25,13 @@ pub(super) fn is_open(destination: &Destination<'_>) -> bool {
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let sources: Vec<Source> = case.sources_by(Link::Write).copied().collect();
-    let stays = sources.iter().all(|s| case.stays(s.inst) && case.source_block(s.inst) == Some(case.block));
-    if !is_open(case.destination) || !stays || case.destination.updates.merged {
+    if !is_open(case.destination) || case.destination.updates.merged {
+        return None;
+    }
+    let here = sources.iter().all(|s| case.source_block(s.inst) == Some(case.block));
+    let passes =
+        |s: &Source| case.source_block(s.inst).is_some_and(|from| case.placements.passes(case.block, from));
+    if !here && (case.common_location(sources.iter()).is_none() || !sources.iter().all(passes)) {
         return None;
     }
     let insts = &case.changes.block_after(case.block)?.insts;
@@ -39,6 +46,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if old.iter().any(|inst| inst.loc == case.inst().loc && case.is_gone(inst.id)) {
         return None;
     }
+    // In its block the first one counts; elsewhere they are all alike.
     let position = |s: &&Source| case.changes.before(s.inst).map(|at| at.position);
     let first = *sources.iter().min_by_key(position)?;
     let finding = case.finding("borrowed", Operation::Preserve, Confidence::Likely, None);
@@ -72,6 +80,33 @@ mod tests {
     fn the_location_of_the_return() {
         let found = joined("", "%3 load @3, %5 call^1 @4");
         assert_eq!(found, ["borrowed likely incorrect preserve %5 <- %1"]);
+    }
+
+    /// LoopIdiomRecognize: a memset in front of the loop.
+    #[test]
+    fn the_location_of_the_branch_in_front_of_the_loop() {
+        let judge = |skip: &str, second: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1 {skip}: %1 br @1
+                 b1 -> b1 b2: %2 store^1 @2, {second} %3 br @3
+                 b2: %4 ret @4
+                 after
+                 b0 -> b1 {skip}: %5 call^1 @1, %1 br @1
+                 b1 -> b1 b2: %3 br @3
+                 b2: %4 ret @4
+                 events
+                 create %5
+                 insert %5 b0 %1
+                 remove %2 b1
+                 erase %2
+                 remove %6 b1
+                 erase %6"
+            ))
+        };
+        assert_eq!(judge("", ""), ["borrowed likely incorrect preserve %5 <- %2"]);
+        assert_eq!(judge("b2", ""), [""; 0]);
+        assert_eq!(judge("", "%6 store^1 @6,"), [""; 0]);
     }
 
     #[test]
