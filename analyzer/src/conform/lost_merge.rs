@@ -26,7 +26,10 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if case.is(InstFlags::PHI) || !is_open(case.destination) || !case.sources_conform {
         return None;
     }
-    let sources: Vec<Source> = linked(case.destination).filter(|s| case.is_real(s.loc)).copied().collect();
+    let sources: Vec<Source> = linked(case.destination)
+        .filter(|s| case.is_real(s.loc) && !case.is_hoisted_write(s))
+        .copied()
+        .collect();
     if sources.len() < 2 || case.common_location(sources.iter()).is_some() {
         return None;
     }

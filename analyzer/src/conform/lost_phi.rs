@@ -4,8 +4,8 @@
 //! instruction (paper, PRs 91443, 91581, 91839, 97519, 97662). Likely, never certain: a PHI is executed on
 //! the edges, and LLVM creates most of them without a location.
 //!
-//! If what it replaces is a cast of a located PHI of its block, it stands for that PHI in another type, and that
-//! one's location is named (PR 97519).
+//! If it is a new induction variable and what it replaces is a cast of a located PHI of its block, it stands for that
+//! PHI in another type, and that one's location is named (PR 97519).
 //!
 //! A note in another block, even if all paths share the two: there LLVM takes no location on purpose ("it
 //! is still potentially incorrect to propagate", GVN).
@@ -49,11 +49,15 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     Some(case.lost("lost_phi", sources, confidence))
 }
 
-/// The located PHI of the block whose cast is what the destination replaced.
+/// For an induction variable, which uses its own step, the located PHI of the block whose cast it replaced.
 fn cast_of_phi(case: &Case<'_, '_>, replaced: &[Source]) -> Option<Source> {
     let [cast] = replaced else { return None };
     case.source_inst(cast.inst).filter(|inst| is_cast(inst))?;
-    let lookup = case.run.lookup;
+    let (lookup, id) = (case.run.lookup, case.inst().id);
+    let mut used = lookup.operands(id).into_iter().flatten();
+    if !used.any(|step| lookup.operands(step).contains(&Some(id))) {
+        return None;
+    }
     let noted = lookup.noted_operands(cast.inst);
     let operand =
         if noted.is_empty() { lookup.operands(cast.inst).first().copied() } else { noted.first().copied() };
@@ -158,7 +162,7 @@ mod tests {
     /// LoopStrengthReduce, PR 97519: a counter in another type.
     #[test]
     fn stands_for_the_phi_that_was_cast() {
-        let judge = |cast: &str| {
+        let judge = |cast: &str, step: &str| {
             Scene::judge(&format!(
                 "before
                  b0 -> b1: %1 br @1
@@ -166,18 +170,23 @@ mod tests {
                  b2: %6 ret @6
                  after
                  b0 -> b1: %1 br @1
-                 b1 -> b1 b2: %7 phi, %2 phi @2, %4 call!(%7) @4, %5 br @5
+                 b1 -> b1 b2: %7 phi(-+%8), %2 phi @2, %4 call!(%7) @4, %8 fadd({step}+-) @4, %5 br @5
                  b2: %6 ret @6
                  events
                  create %7
                  insert %7 b1 %2
+                 create %8
+                 insert %8 b1 %5
+                 set %8 @4
                  replace %3 %7
                  remove %3 b1
                  erase %3"
             ))
         };
-        assert_eq!(judge("sitofp"), ["lost_phi likely lost preserve %7 <- %2"]);
-        assert_eq!(judge("fneg"), ["lost_phi likely lost preserve %7 <- %3"]);
+        assert_eq!(judge("sitofp", "%7"), ["lost_phi likely lost preserve %7 <- %2"]);
+        assert_eq!(judge("fneg", "%7"), ["lost_phi likely lost preserve %7 <- %3"]);
+        // NewGVN's PHIs of operands count nothing.
+        assert_eq!(judge("sitofp", "%4"), ["lost_phi likely lost preserve %7 <- %3"]);
     }
 
     #[test]

@@ -168,6 +168,13 @@ impl<'a> Case<'_, 'a> {
         })
     }
 
+    /// A source that is known by what it writes to alone, and that the destination is in front of.
+    fn is_hoisted_write(&self, source: &Source) -> bool {
+        let from = || self.source_block(source.inst);
+        source.link == Link::Write
+            && from().is_some_and(|from| self.placements.comes_before(self.block, from))
+    }
+
     fn is_opcode(&self, inst: &Inst, name: &str) -> bool {
         inst.opcode == Opcode::from_name(name)
     }

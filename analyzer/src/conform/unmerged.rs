@@ -7,19 +7,22 @@
 //! Several sources alone say nothing: a peephole that combines instructions of one block gives the result
 //! the location of the root, and that is on all paths. So the rule begins where [`super::off_path`] does,
 //! with a path that did not have the location, and asks whether the sources together cover the paths.
+//! A write that is known by its object alone counts where it was sunk: for hoisting LLVM's guide says drop, and that the
+//! two are one is not certain enough to say otherwise (commits 84a71d5 and 368681f).
 //! Certain for what was moved or copied; likely if it was created, since then somebody chose the location.
 
 use metaloc_record::InstFlags;
 
 use super::Case;
-use crate::finding::{Confidence, Finding, Operation};
+use crate::finding::{Confidence, Finding, Operation, Source};
 use crate::lineage::Origin;
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let off_path = case.off_path()?;
     let sources = &case.destination.sources;
     let one = sources.iter().filter(|s| s.loc == case.inst().loc).count();
-    let others = sources.iter().filter(|s| s.loc != case.inst().loc && case.is_real(s.loc)).count();
+    let other = |s: &&Source| s.loc != case.inst().loc && case.is_real(s.loc) && !case.is_hoisted_write(s);
+    let others = sources.iter().filter(other).count();
     if one == 0 || others == 0 || !case.sources_conform || case.destination.updates.merged {
         return None;
     }
@@ -72,6 +75,57 @@ mod tests {
     #[test]
     fn a_merged_location_is_right() {
         assert_eq!(sunk("@0", "merge %2 @2 @4"), [""; 0]);
+    }
+
+    /// MergedLoadStoreMotion, commit 84a71d5: the second store is known by what it writes to.
+    #[test]
+    fn a_write_that_was_sunk() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %2 store^1 @2, %3 br @3
+             b2 -> b3: %4 store^1 @4, %5 br @5
+             b3: %7 ret @7
+             after
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %3 br @3
+             b2 -> b3: %5 br @5
+             b3: %8 store^1 @2, %7 ret @7
+             events
+             clone %8 %2
+             insert %8 b3 %7
+             remove %2 b1
+             erase %2
+             remove %4 b2
+             erase %4",
+        );
+        assert_eq!(found, ["unmerged certain incorrect merge %8 <- %2 %4"]);
+    }
+
+    /// GVNHoist, commit 368681f: a drop.
+    #[test]
+    fn a_write_that_was_hoisted() {
+        let found = |loc: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1 b2: %1 br @1
+                 b1 -> b3: %2 store^1 @2, %3 br @3
+                 b2 -> b3: %4 store^1 @4, %5 br @5
+                 b3: %7 ret @7
+                 after
+                 b0 -> b1 b2: %2 store^1 {loc}, %1 br @1
+                 b1 -> b3: %3 br @3
+                 b2 -> b3: %5 br @5
+                 b3: %7 ret @7
+                 events
+                 move %2 b1 b0
+                 drop %2
+                 remove %4 b2
+                 erase %4"
+            ))
+        };
+        assert_eq!(found("@2"), ["off_path likely incorrect drop %2 <- %2"]);
+        assert_eq!(found(""), [""; 0]);
     }
 
     #[test]
