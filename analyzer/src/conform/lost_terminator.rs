@@ -54,12 +54,13 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
 }
 
 /// The terminator of the block that the destination's block is a copy of, if that is one block, and if the copy does
-/// not go on in the next block.
+/// not go on in the next block. Nor if it leads to what was split off the original: then what ended that is still to come.
 fn copied(case: &Case<'_, '_>) -> Option<Source> {
     let placed = case.destination.placed;
     let mut originals = case.lineage.copies.iter().filter(|(_, into)| *into == placed).map(|(old, _)| *old);
     let old = originals.next()?;
-    let goes_on = |to: &BlockId| case.placements.is_copy(old, *to);
+    let goes_on =
+        |to: &BlockId| case.placements.is_copy(old, *to) || case.lineage.splits.get(to) == Some(&old);
     if originals.any(|other| other != old) || case.changes.block_after(placed)?.successors.iter().any(goes_on)
     {
         return None;
@@ -228,6 +229,40 @@ mod tests {
         assert_eq!(threaded("b3"), ["lost_terminator likely lost preserve %15 <- %5"]);
         // The copy was cut in two, and this is where.
         assert_eq!(threaded("b9"), [""; 0]);
+    }
+
+    /// PGOMemOPSizeOpt: a call is copied for some sizes, and each copy goes on behind the call.
+    #[test]
+    fn a_copy_that_leads_to_the_rest_of_the_original() {
+        let found = Scene::judge(
+            "before
+             b0: %1 call! @1, %2 ret @2
+             after
+             b0 -> b1 b3: %7 switch @1
+             b1 -> b2: %1 call! @1, %4 br @2
+             b3 -> b2: %5 call! @1, %6 br
+             b2: %2 ret @2
+             events
+             move %1 b0 b1
+             move %2 b0 b1
+             create %3
+             insert %3 b0
+             move %2 b1 b2
+             create %4
+             insert %4 b1
+             set %4 @2
+             create %7
+             insert %7 b0 %3
+             set %7 @1
+             remove %3 b0
+             erase %3
+             create %5
+             clone %5 %1
+             insert %5 b3
+             create %6
+             insert %6 b3",
+        );
+        assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]
