@@ -114,6 +114,8 @@ pub struct Solver {
     program: Program,
     limits: Limits,
     answers: HashMap<String, Answer>,
+    /// Questions without an answer, with the time that was waited for one.
+    timeouts: HashMap<String, Duration>,
     /// What was settled by whom.
     pub statistics: Statistics,
     /// Changes the models, not the answers.
@@ -141,6 +143,7 @@ impl Solver {
             program,
             limits,
             answers: HashMap::new(),
+            timeouts: HashMap::new(),
             statistics: Statistics::default(),
             seed: 1,
             slow: Vec::new(),
@@ -188,6 +191,11 @@ impl Solver {
             self.statistics.cached += 1;
             return Ok(answer.clone());
         }
+        let no_more = self.limits_now().map_or(Duration::ZERO, |limits| limits.time);
+        if self.timeouts.get(&script).is_some_and(|waited| *waited >= no_more) {
+            self.statistics.cached += 1;
+            return Ok(Answer::Unknown(Reason::Timeout(no_more)));
+        }
         let Some(limits) = self.limits_now() else {
             self.statistics.unknown += 1;
             return Ok(Answer::Unknown(Reason::Timeout(Duration::ZERO)));
@@ -213,9 +221,15 @@ impl Solver {
             Answer::Sat(_) => self.statistics.sat += 1,
             Answer::Unknown(_) => self.statistics.unknown += 1,
         }
-        // A timeout may be over with another limit; what was answered stays true.
-        if !matches!(answer, Answer::Unknown(_)) {
-            self.answers.insert(script, answer.clone());
+        // A timeout may be over with more time; what was answered stays true.
+        match &answer {
+            Answer::Unknown(Reason::Timeout(_)) => {
+                self.timeouts.insert(script, limits.time);
+            }
+            Answer::Unknown(Reason::GaveUp(_)) => {}
+            Answer::Unsat | Answer::Sat(_) => {
+                self.answers.insert(script, answer.clone());
+            }
         }
         Ok(answer)
     }
