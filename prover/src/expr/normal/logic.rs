@@ -329,8 +329,10 @@ impl Normaliser {
             return self.choice(arena, inverted, otherwise, then);
         }
         // Inside a side the condition is known.
+        let excluded = self.excluded(arena, condition);
         let then = match *arena.node(then) {
             Node::Choice { condition: inner, then, .. } if inner == condition => then,
+            Node::Choice { condition: inner, otherwise, .. } if Some(inner) == excluded => otherwise,
             _ => then,
         };
         let otherwise = match *arena.node(otherwise) {
@@ -340,7 +342,82 @@ impl Normaliser {
         if arena.sort(then) == crate::expr::Sort::Bits(1) {
             return self.bit_choice(arena, condition, then, otherwise);
         }
-        if then == otherwise { then } else { arena.choice(condition, then, otherwise) }
+        if then == otherwise {
+            return then;
+        }
+        if let Some(turned) = self.turned_extremum(arena, condition, then, otherwise) {
+            return turned;
+        }
+        match self.common_terms(arena, then, otherwise) {
+            Some((common, then, otherwise)) => {
+                self.rule("choice-between-sums");
+                let chosen = self.choice(arena, condition, then, otherwise);
+                let width_bits = arena.width_bits(chosen);
+                self.sum(arena, Bits::new(width_bits, 0), &[(1, common), (1, chosen)])
+            }
+            None => arena.choice(condition, then, otherwise),
+        }
+    }
+
+    /// What cannot hold where a relation does: of `l < r` and `r < l` at most one holds. (A turned extremum has the
+    /// other one as its condition.)
+    fn excluded(&mut self, arena: &mut Arena, condition: ExprId) -> Option<ExprId> {
+        match *arena.node(condition) {
+            Node::Compare(op @ (CompareOp::Ult | CompareOp::Slt), left, right) => {
+                Some(self.compare(arena, op, right, left))
+            }
+            _ => None,
+        }
+    }
+
+    /// The larger or the smaller of two values: `l < r ? r : l` and `r < l ? l : r` are the same, as one of them holds
+    /// unless the two are equal, and then it does not matter which is taken. The form with a constant on the right
+    /// is kept, or else the one with the older expression on the left, so that turning ends.
+    fn turned_extremum(
+        &mut self,
+        arena: &mut Arena,
+        condition: ExprId,
+        then: ExprId,
+        otherwise: ExprId,
+    ) -> Option<ExprId> {
+        let Node::Compare(op @ (CompareOp::Ult | CompareOp::Slt), left, right) = *arena.node(condition)
+        else {
+            return None;
+        };
+        let extremum = (then, otherwise) == (left, right) || (then, otherwise) == (right, left);
+        let constants = (arena.as_constant(left).is_some(), arena.as_constant(right).is_some());
+        if !extremum || constants.1 || !(constants.0 || right < left) {
+            return None;
+        }
+        self.rule("extremum-turned");
+        let turned = self.compare(arena, op, right, left);
+        Some(self.choice(arena, turned, otherwise, then))
+    }
+
+    /// What two normal sums have in common, and what is left of each: `c ? k + x : k + y` is `k + (c ? x : y)`
+    /// modulo 2^w, whichever way `c` goes. A sum of chosen terms is one sum then, in whichever order they were
+    /// added. The rests have no term in common, so this ends. Only for words: bytes of a blend are put together
+    /// first, and that goes by the condition of each.
+    fn common_terms(
+        &mut self,
+        arena: &mut Arena,
+        left: ExprId,
+        right: ExprId,
+    ) -> Option<(ExprId, ExprId, ExprId)> {
+        let crate::expr::Sort::Bits(width_bits @ (32 | 64)) = arena.sort(left) else { return None };
+        let terms = |arena: &Arena, id: ExprId| match arena.node(id) {
+            Node::Sum { terms, .. } => terms.to_vec(),
+            _ => vec![(1, id)],
+        };
+        let others = terms(arena, right);
+        let mut common = terms(arena, left);
+        common.retain(|term| others.contains(term));
+        if common.is_empty() {
+            return None;
+        }
+        let common = self.sum(arena, Bits::new(width_bits, 0), &common);
+        let (left, right) = (self.difference(arena, left, common), self.difference(arena, right, common));
+        Some((common, left, right))
     }
 
     /// `c ? a : b` of bits is `(c and a) xor (not c and b)`.

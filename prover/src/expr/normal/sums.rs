@@ -9,7 +9,7 @@ use crate::expr::{Arena, CommutativeOp, ExprId, Node};
 use std::collections::BTreeMap;
 
 /// Products with more monomials than this stay products.
-const MOST_MONOMIALS: usize = 32;
+const MOST_MONOMIALS: usize = 256;
 
 type Polynomial = BTreeMap<Vec<ExprId>, u128>;
 

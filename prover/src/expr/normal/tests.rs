@@ -251,3 +251,111 @@ fn a_mask_of_a_comparison_is_a_choice() {
         (arena.commutative(CommutativeOp::Or, &[kept, other]), arena.choice(condition, a, c))
     });
 }
+
+/// A sum of those numbers that a condition chooses: branches leave choices between sums, masks sums of choices.
+#[test]
+fn chosen_terms_of_a_sum_are_chosen_one_by_one() {
+    assert_same(|arena| {
+        let (sum, a, b) = (word(arena, "s"), word(arena, "a"), word(arena, "b"));
+        let zero = arena.constant(Bits::new(32, 0));
+        let (first, second) =
+            (arena.compare(CompareOp::Slt, zero, a), arena.compare(CompareOp::Slt, zero, b));
+        let added = arena.add(sum, a);
+        let one = arena.choice(first, added, sum);
+        let added = arena.add(one, b);
+        let both = arena.choice(second, added, one);
+        // As two merges of the same branch leave it.
+        let both = arena.choice(second, both, one);
+        let (left, right) = (arena.choice(first, a, zero), arena.choice(second, b, zero));
+        (both, arena.sum(Bits::new(32, 0), &[(1, sum), (1, right), (1, left)]))
+    });
+}
+
+#[test]
+fn choices_between_sums_of_other_terms_stay_apart() {
+    let mut arena = Arena::new();
+    let (sum, a, b) = (word(&mut arena, "s"), word(&mut arena, "a"), word(&mut arena, "b"));
+    let condition = arena.compare(CompareOp::Slt, a, b);
+    let (more, twice) = (arena.add(sum, a), arena.sum(Bits::new(32, 0), &[(2, sum)]));
+    let (one, other) = (arena.choice(condition, more, sum), arena.choice(condition, more, twice));
+    let mut normaliser = Normaliser::new();
+    assert_ne!(normaliser.normal(&mut arena, one), normaliser.normal(&mut arena, other));
+}
+
+/// At the corners of the width; [`rewriting_keeps_values`] has the random values.
+#[test]
+fn common_terms_leave_choices_as_they_are() {
+    let mut arena = Arena::new();
+    let names = ["k", "x", "y"].map(|name| word(&mut arena, name));
+    let [k, x, y] = names;
+    let condition = arena.variable("c", Sort::Bits(1));
+    let (left, right) = (arena.add(k, x), arena.sum(Bits::new(32, 7), &[(1, k), (3, y)]));
+    let choice = arena.choice(condition, left, right);
+    let mut normaliser = Normaliser::new();
+    let normal = normaliser.normal(&mut arena, choice);
+    assert!(normaliser.used().any(|rule| rule == "choice-between-sums"));
+    let corners = [0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff];
+    for (number, bit) in (0..corners.len().pow(3)).flat_map(|number| [(number, 0), (number, 1)]) {
+        let mut assignment = Assignment::default();
+        for (place, name) in ["k", "x", "y"].iter().enumerate() {
+            let value = corners[number / corners.len().pow(place as u32) % corners.len()];
+            let symbol = arena.symbol(name, Sort::Bits(32));
+            assignment.bits.insert(symbol, Bits::new(32, value));
+        }
+        let symbol = arena.symbol("c", Sort::Bits(1));
+        assignment.bits.insert(symbol, Bits::new(1, bit));
+        assert_eq!(evaluate(&arena, choice, &assignment), evaluate(&arena, normal, &assignment));
+    }
+}
+
+/// `pmaxsd` compares the other way round than the source, and with zero both compare with a sign.
+#[test]
+fn the_larger_of_two_is_the_same_from_both_sides() {
+    for (op, with_zero) in [(CompareOp::Slt, false), (CompareOp::Slt, true), (CompareOp::Ult, false)] {
+        assert_same(|arena| {
+            let a = word(arena, "a");
+            let b = if with_zero { arena.constant(Bits::new(32, 0)) } else { word(arena, "b") };
+            let (below, above) = (arena.compare(op, a, b), arena.compare(op, b, a));
+            (arena.choice(below, b, a), arena.choice(above, a, b))
+        });
+        assert_same(|arena| {
+            let a = word(arena, "a");
+            let b = if with_zero { arena.constant(Bits::new(32, 0)) } else { word(arena, "b") };
+            let (below, above) = (arena.compare(op, a, b), arena.compare(op, b, a));
+            (arena.choice(below, a, b), arena.choice(above, b, a))
+        });
+    }
+}
+
+#[test]
+fn the_larger_and_the_smaller_stay_apart() {
+    let mut arena = Arena::new();
+    let (a, b) = (word(&mut arena, "a"), word(&mut arena, "b"));
+    let (below, unsigned) = (arena.compare(CompareOp::Slt, a, b), arena.compare(CompareOp::Ult, b, a));
+    let (larger, smaller) = (arena.choice(below, b, a), arena.choice(below, a, b));
+    let other = arena.choice(unsigned, a, b);
+    let mut normaliser = Normaliser::new();
+    let forms = [larger, smaller, other].map(|id| normaliser.normal(&mut arena, id));
+    assert!(forms[0] != forms[1] && forms[0] != forms[2] && forms[1] != forms[2]);
+}
+
+/// All values at a width of four bits: the rules of choices have no width in them but that of words.
+#[test]
+fn extrema_keep_their_values_at_a_small_width() {
+    for (op, turn) in [CompareOp::Slt, CompareOp::Ult].iter().flat_map(|op| [(*op, false), (*op, true)]) {
+        let mut arena = Arena::new();
+        let (a, b) = (arena.variable("a", Sort::Bits(4)), arena.variable("b", Sort::Bits(4)));
+        let condition = arena.compare(op, b, a);
+        let choice = if turn { arena.choice(condition, a, b) } else { arena.choice(condition, b, a) };
+        let mut normaliser = Normaliser::new();
+        let normal = normaliser.normal(&mut arena, choice);
+        assert!(normaliser.used().any(|rule| rule == "extremum-turned"));
+        let (left, right) = (arena.symbol("a", Sort::Bits(4)), arena.symbol("b", Sort::Bits(4)));
+        for values in 0..256u128 {
+            let mut assignment = Assignment::default();
+            assignment.bits.insert(left, Bits::new(4, values));
+            assignment.bits.insert(right, Bits::new(4, values >> 4));
+            assert_eq!(evaluate(&arena, choice, &assignment), evaluate(&arena, normal, &assignment));
+        }
+    }
+}
