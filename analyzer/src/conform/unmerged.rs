@@ -7,8 +7,8 @@
 //! Several sources alone say nothing: a peephole that combines instructions of one block gives the result
 //! the location of the root, and that is on all paths. So the rule begins where [`super::off_path`] does,
 //! with a path that did not have the location, and asks whether the sources together cover the paths.
-//! A write that is known by its object alone counts where it was sunk: for hoisting LLVM's guide says drop, and that the
-//! two are one is not certain enough to say otherwise (commits 84a71d5 and 368681f).
+//! A write that is known by its object alone counts where it was sunk (commit 84a71d5), not where it was hoisted: LLVM's
+//! guide says drop there, and the object alone does not say that the two were one.
 //! Certain for what was moved or copied; likely if it was created, since then somebody chose the location.
 
 use metaloc_record::InstFlags;
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(found, ["unmerged certain incorrect merge %8 <- %2 %4"]);
     }
 
-    /// GVNHoist, commit 368681f: a drop.
+    /// Nothing but the object connects it with the other: a drop is asked for, and enough.
     #[test]
     fn a_write_that_was_hoisted() {
         let found = |loc: &str| {
