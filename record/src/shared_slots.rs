@@ -116,7 +116,8 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (random >> 33) as usize % below
         };
-        let mut states: Vec<(SharedSlots<u32>, BTreeMap<usize, Arc<u32>>)> = vec![Default::default()];
+        type State = (SharedSlots<u32>, BTreeMap<usize, Arc<u32>>);
+        let mut states: Vec<State> = vec![Default::default()];
         for step in 0..300 {
             let (mut slots, mut map) = states[next(states.len())].clone();
             for _ in 0..next(20) {
