@@ -398,6 +398,7 @@ pub enum SelftestWhat {
     Observer(SelftestObserver),
     Clang(SelftestClang),
     Swap(SelftestSwap),
+    Objects(SelftestObjects),
     #[command(name = "x86")]
     X86(SelftestX86),
 }
@@ -490,6 +491,27 @@ pub struct SelftestSwap {
     pub jobs: Option<NonZeroUsize>,
 }
 
+/// Broken objects, programs and debug sections through repair: refused or repaired, never a panic or a hang
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: metaloc selftest objects --mutants 10000
+
+Objects and programs of gcc-12 and clang-19, for x86-64 and i386, with DWARF 4 and 5, are changed in a few bytes, most of
+them in debug sections. Each is repaired with made-up claims about all variables of a function, and an output is read
+and repaired again. The same seed makes the same mutants.
+Exit status: 0, 1 if one panics or takes longer than 10 s, 2 something could not be run.")]
+pub struct SelftestObjects {
+    /// How many
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub mutants: NonZeroUsize,
+
+    /// Which ones
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+
+    #[command(flatten)]
+    pub llvm: LlvmArgs,
+}
+
 /// Every row of the instruction table that proofs rest on, judged by this processor in 64-bit and 32-bit mode
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -535,6 +557,7 @@ pub enum BenchWhat {
     Soundness(BenchSoundness),
     Locations(BenchLocations),
     Repair(BenchRepair),
+    Rewrite(BenchRewrite),
 }
 
 /// Known errors: how many show in what a pass leaves behind, and how many of those a report finds
@@ -831,6 +854,14 @@ pub struct BenchRepair {
     #[arg(long)]
     pub check: bool,
 
+    /// With --check, only this debugger; default: both
+    #[arg(long = "debugger", value_enum, requires = "check")]
+    pub debuggers: Vec<DebuggerName>,
+
+    /// With --check, how often to stop at each pc
+    #[arg(long, value_name = "N", default_value = "8", requires = "check")]
+    pub check_stops: u32,
+
     /// Repair again, spreading values less far: the ablation
     #[arg(long = "variant", value_enum)]
     pub variants: Vec<Spread>,
@@ -847,6 +878,37 @@ pub struct BenchRepair {
     pub kernels: KernelArgs,
 }
 
+/// The speed of rewriting debug information, without any proof: made-up claims about functions of a real program
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  metaloc bench rewrite target/release/metaloc
+  metaloc bench rewrite big --runs 5 --at-least 50
+
+Every tenth, hundredth and thousandth function with variables is claimed something of. Times are those of one thread,
+reading and writing of files not included; memory is the largest resident set of a process that does nothing else.
+Exit status: 0, 1 if it is slower than asked for, 2 something could not be run.")]
+pub struct BenchRewrite {
+    /// A program or object with debug information
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Runs of each kind; the medians are printed
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub runs: NonZeroUsize,
+
+    /// Fail if a kind is slower than this many MB of debug sections a second
+    #[arg(long, value_name = "MB", default_value_t = 0.0)]
+    pub at_least: f64,
+
+    /// One run, with every nth function; prints seconds
+    #[arg(long, hide = true)]
+    pub one: Option<NonZeroUsize>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
 /// A debugger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DebuggerName {
@@ -854,6 +916,16 @@ pub enum DebuggerName {
     Gdb,
     /// lldb 19
     Lldb,
+}
+
+impl DebuggerName {
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            DebuggerName::Gdb => "gdb",
+            DebuggerName::Lldb => "lldb",
+        }
+    }
 }
 
 /// How kernels are compiled and worked on.

@@ -12,6 +12,7 @@
 mod args;
 mod input;
 mod lines;
+mod made_up;
 mod observe;
 mod output;
 mod own;

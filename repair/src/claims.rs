@@ -186,7 +186,7 @@ fn old_list(function: &FunctionClaims, info: &VariableInfo, base: u64) -> List {
     }
 }
 
-/// What the new ranges say, and the old ones elsewhere: by address, no two overlap, neighbours that say the same are
+/// What the new ranges say, which are sorted and apart, and the old ones elsewhere: by address, no two overlap, neighbours that say the same are
 /// one.
 fn overlay(old: &[(Range<u64>, Encoded)], new: &[(Range<u64>, Option<Encoded>)]) -> List {
     let mut cuts = BTreeSet::new();
@@ -199,7 +199,8 @@ fn overlay(old: &[(Range<u64>, Encoded)], new: &[(Range<u64>, Option<Encoded>)])
     let mut list: List = Vec::new();
     for pair in cuts.windows(2) {
         let at = pair[0];
-        let proved = new.iter().find(|(range, _)| range.contains(&at)).map(|(_, said)| said.as_ref());
+        let next = new.partition_point(|(range, _)| range.end <= at);
+        let proved = new.get(next).filter(|(range, _)| range.contains(&at)).map(|(_, said)| said.as_ref());
         let said =
             proved.unwrap_or_else(|| old.iter().find(|(range, _)| range.contains(&at)).map(|(_, said)| said));
         let Some(said) = said else { continue };

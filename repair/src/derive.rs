@@ -180,7 +180,12 @@ pub fn derive<P: Proved>(
 /// would show a line that a value is not about.
 fn points(places: &Occurrences) -> BTreeMap<u64, Vec<At>> {
     let known = |all: &Vec<Option<(At, Scheduled)>>| -> Option<Vec<At>> {
-        all.iter().map(|one| one.filter(|(_, found)| found.agrees).map(|(at, _)| at)).collect()
+        let mut found = Vec::new();
+        for one in all {
+            let (at, scheduled) = one.filter(|(_, found)| found.agrees)?;
+            found.extend((at.source..=scheduled.until).map(|source| At { source, ..at }));
+        }
+        Some(found)
     };
     places.iter().filter_map(|(pc, all)| Some((*pc, known(all)?))).collect()
 }

@@ -7,6 +7,7 @@
 
 use crate::error::{Error, Result, malformed, unsupported};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// `sh_type` of a section that has no bytes in the file.
 const NOBITS: u32 = 8;
@@ -81,6 +82,11 @@ impl Section<'_> {
     /// Whether it is a part of the running program.
     pub fn is_allocated(&self) -> bool {
         self.flags & ALLOC != 0
+    }
+
+    /// Where its bytes are in the input.
+    pub(crate) fn file_range(&self) -> Range<usize> {
+        self.offset as usize..self.offset as usize + self.data.len()
     }
 
     /// Whether its bytes are compressed.

@@ -12,6 +12,11 @@ pub enum Error {
     /// The debug information is broken.
     #[error("broken debug information: {0}")]
     Dwarf(String),
+    /// What was written is not read as it was meant.
+    #[error(
+        "the output would not be read as it is written ({0}): broken debug information, or a defect of metaloc"
+    )]
+    Unstable(String),
 }
 
 impl From<gimli::Error> for Error {

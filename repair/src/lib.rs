@@ -4,6 +4,7 @@
 //! - [`derive`]: from a proof to claims, by [`schedule`] (which source point a pc belongs to) and [`echelon`];
 //! - [`claims`]: what is claimed, and how it is laid over what was there; [`stats`]: what is counted;
 //! - [`expression`]: values as DWARF; [`dwarf`]: the debug information; [`elf`], [`relocation`]: the file around it.
+//! - [`mutate`]: broken objects, to try all of it with.
 //!
 //! **Invariant**: prints nothing, starts nothing, writes no file: bytes in, bytes out.
 
@@ -14,6 +15,7 @@ pub mod echelon;
 pub mod elf;
 pub mod error;
 pub mod expression;
+pub mod mutate;
 pub mod object;
 pub mod relocation;
 pub mod schedule;

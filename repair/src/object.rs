@@ -5,7 +5,7 @@ use crate::dwarf::lines::{LineColumn, rows};
 use crate::dwarf::read::{Debug, FunctionCode, Old, Sections, UnitInfo, base};
 use crate::dwarf::write::{Change, rewrite};
 use crate::elf::{Elf, Machine};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expression::decode;
 use crate::relocation::{by_name, symbols};
 use crate::stats::{Counts, count};
@@ -93,6 +93,23 @@ impl<'a> Object<'a> {
         self.elf.machine
     }
 
+    /// Functions by the symbol table, sorted by pc; of several names for one place the first.
+    pub fn functions(&self) -> Result<Vec<FunctionCode>> {
+        let known = symbols(&self.elf)?.into_iter();
+        let own = known.filter(|symbol| symbol.is_function() && symbol.section != 0 && symbol.size > 0);
+        let mut found: Vec<(u16, FunctionCode)> = own
+            .map(|symbol| {
+                let pcs = symbol.value..symbol.value.saturating_add(symbol.size);
+                (symbol.section, FunctionCode { symbol: symbol.name, pcs })
+            })
+            .collect();
+        found.sort_by(|left, right| {
+            (left.0, left.1.pcs.start, &left.1.symbol).cmp(&(right.0, right.1.pcs.start, &right.1.symbol))
+        });
+        found.dedup_by_key(|(section, code)| (*section, code.pcs.start));
+        Ok(found.into_iter().map(|(_, code)| code).collect())
+    }
+
     /// What is said of functions; nothing for one that the debug information does not have.
     pub fn said(&self, functions: &[FunctionCode]) -> Result<Vec<Option<Said>>> {
         let debug = self.sections.debug()?;
@@ -134,6 +151,17 @@ impl<'a> Object<'a> {
             info.number = numbers[info.number];
         }
         Ok(units)
+    }
+
+    /// The same, and the output is read again: repaired with the same claims, it must not change.
+    pub fn repair_and_check(&self, claims: &[FunctionClaims]) -> Result<Repaired> {
+        let repaired = self.repair(claims)?;
+        let again = Object::parse(&repaired.bytes).and_then(|object| object.repair(claims));
+        match again {
+            Ok(again) if again.bytes == repaired.bytes => Ok(repaired),
+            Ok(_) => Err(Error::Unstable("repairing it again changes it".into())),
+            Err(error) => Err(Error::Unstable(error.to_string())),
+        }
     }
 
     /// The object with claims written into its debug information.

@@ -14,6 +14,8 @@ pub struct Symbol {
     pub name: String,
     /// Its value: an offset in its section, or an address.
     pub value: u64,
+    /// How many bytes it stands for.
+    pub size: u64,
     /// Type and binding.
     pub info: u8,
     /// Number of its section; 0 if it is defined elsewhere, high numbers mean no section.
@@ -85,16 +87,16 @@ pub fn symbols(elf: &Elf) -> Result<Vec<Symbol>> {
     let bytes = if wide { 24 } else { 16 };
     let symbol = |entry: &[u8]| -> Result<Symbol> {
         let name_offset = u32::from_le_bytes(entry[..4].try_into().expect("four bytes"));
-        let (info, section_at, value) = if wide {
-            (entry[4], 6, u64::from_le_bytes(entry[8..16].try_into().expect("eight bytes")))
-        } else {
-            (entry[12], 14, u64::from(u32::from_le_bytes(entry[4..8].try_into().expect("four bytes"))))
-        };
+        let word = |at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes"));
+        let half =
+            |at: usize| u64::from(u32::from_le_bytes(entry[at..at + 4].try_into().expect("four bytes")));
+        let (info, section_at, value, size) =
+            if wide { (entry[4], 6, word(8), word(16)) } else { (entry[12], 14, half(4), half(8)) };
         let section = u16::from_le_bytes(entry[section_at..section_at + 2].try_into().expect("two bytes"));
         let name = names.data.get(name_offset as usize..);
         let name = name.and_then(|name| name.split(|byte| *byte == 0).next());
         let Some(name) = name else { return malformed("the name of a symbol") };
-        Ok(Symbol { name: String::from_utf8_lossy(name).into_owned(), value, info, section })
+        Ok(Symbol { name: String::from_utf8_lossy(name).into_owned(), value, size, info, section })
     };
     section.data.chunks_exact(bytes).map(symbol).collect()
 }

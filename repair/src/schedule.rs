@@ -22,7 +22,7 @@ pub struct MachineStep {
 }
 
 /// A position of the source on an edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceStep {
     /// Line and column; zeros if unknown.
     pub place: LineColumn,
@@ -30,6 +30,8 @@ pub struct SourceStep {
     pub stored: bool,
     /// How often its point was met before on the edge.
     pub round: usize,
+    /// Lines of the branches of which one is taken from here to the next position without them.
+    pub branches: Vec<u64>,
 }
 
 /// The point of the source that a position of the machine belongs to.
@@ -37,6 +39,9 @@ pub struct SourceStep {
 pub struct Scheduled {
     /// Position of the source.
     pub source: usize,
+    /// The last position that it may be at: another one only if the instruction is of a branch that the source takes or
+    /// does not take, and the machine makes a choice of values of it. What is said has to hold at all of them.
+    pub until: usize,
     /// Whether the instruction serves several iterations.
     pub grouped: bool,
     /// Whether the line is that of the last row at or before the pc; a node's own point always agrees.
@@ -61,6 +66,8 @@ pub fn schedule<E>(
         (true, false) => Bounds::Round,
     };
     let mut found: Vec<Scheduled> = Vec::new();
+    // The line of the last row, if it is not that of the source's position.
+    let mut branch: Option<u64> = None;
     let (mut at, mut behind, mut agrees) = (0, None, true);
     // Since the memories were last the same: the first position of the machine, that of the source, and stores.
     let (mut since, mut synced, mut done) = (0, 0, 0);
@@ -97,12 +104,27 @@ pub fn schedule<E>(
         }
         let line = rows.last().map_or(0, |row| row.0);
         if line != 0 && number > 0 {
-            agrees = source[at].place.0 == line;
+            branch = Some(line).filter(|line| source[at].place.0 != *line);
+            agrees = branch.is_none();
         }
-        found.push(Scheduled { source: at, grouped: bounds == Bounds::Round, agrees });
+        // Without a row of its own an instruction is of the branch that the one before it is of.
+        let until = branch.map_or(at, |line| after_branches(source, at, line));
+        let agrees = agrees || until > at;
+        found.push(Scheduled { source: at, until, grouped: bounds == Bounds::Round, agrees });
     }
     let known = behind.unwrap_or(machine.len());
     Ok(found.into_iter().enumerate().map(|(number, found)| (number < known).then_some(found)).collect())
+}
+
+/// Where the branches end that have a line and follow a position; the position itself if none does.
+fn after_branches(source: &[SourceStep], at: usize, line: u64) -> usize {
+    let branches = &source[at].branches;
+    if !branches.contains(&line) {
+        return at;
+    }
+    let same = |step: &&SourceStep| step.branches == *branches && step.round == source[at].round;
+    let end = at + source[at..].iter().take_while(same).count();
+    if end < source.len() { end } else { at }
 }
 
 /// How far the source may go on by the line table alone.
@@ -140,12 +162,12 @@ mod tests {
     fn body(rounds: usize) -> Vec<SourceStep> {
         let mut steps = Vec::new();
         for round in 0..rounds {
-            steps.push(SourceStep { place: (6, 21), stored: false, round });
-            steps.push(SourceStep { place: (7, 17), stored: false, round });
-            steps.push(SourceStep { place: (7, 10), stored: false, round });
-            steps.push(SourceStep { place: (6, 27), stored: true, round });
+            steps.push(SourceStep { place: (6, 21), stored: false, round, branches: Vec::new() });
+            steps.push(SourceStep { place: (7, 17), stored: false, round, branches: Vec::new() });
+            steps.push(SourceStep { place: (7, 10), stored: false, round, branches: Vec::new() });
+            steps.push(SourceStep { place: (6, 27), stored: true, round, branches: Vec::new() });
         }
-        steps.push(SourceStep { place: (6, 21), stored: false, round: rounds });
+        steps.push(SourceStep { place: (6, 21), stored: false, round: rounds, branches: Vec::new() });
         steps
     }
 
@@ -192,6 +214,24 @@ mod tests {
         let machine = [(1, false), (2, false), (3, false), (4, false)];
         let rows = [(2, (7, 17)), (3, (6, 27)), (4, (6, 21))];
         assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 3, 3].map(|at| Some((at, true))));
+    }
+
+    #[test]
+    fn code_of_a_branch_that_may_not_be_taken_belongs_before_and_after_it() {
+        // Line 6: condition; 7 or 8 is taken; then 9.
+        let step = |line, branches: &[u64]| SourceStep {
+            place: (line, 1),
+            stored: false,
+            round: 0,
+            branches: branches.to_vec(),
+        };
+        let source = [step(6, &[7, 8]), step(6, &[7, 8]), step(9, &[])];
+        let machine: Vec<MachineStep> = (1..5).map(|pc| MachineStep { pc, stored: false }).collect();
+        let rows = BTreeMap::from([(2, vec![(8, 3)]), (3, vec![(9, 1)]), (4, vec![(77, 1)])]);
+        let found = schedule(&machine, &source, &rows, |_, _| Ok::<_, ()>(true), |_, _| Ok(true)).unwrap();
+        let found: Vec<_> =
+            found.into_iter().flatten().map(|found| (found.source, found.until, found.agrees)).collect();
+        assert_eq!(found, [(0, 0, true), (0, 2, true), (2, 2, true), (2, 2, false)]);
     }
 
     #[test]

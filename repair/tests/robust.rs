@@ -5,6 +5,7 @@
 mod tools;
 
 use metaloc_proof::{Exact, Sum, Word};
+use metaloc_repair::mutate::{Parts, mutant};
 use metaloc_repair::{Claim, FunctionClaims, FunctionCode, Object, VariableClaims, Verdict};
 use tools::regress;
 
@@ -88,30 +89,21 @@ impl Random {
     }
 }
 
-/// `METALOC_MUTANTS` sets how many of each object; a third of 10,000 is what a release is tried with.
+/// A few of each object; `metaloc selftest objects` tries many, of more kinds.
 #[test]
 fn mutated_objects_are_repaired_or_refused_without_a_panic() {
-    let count = std::env::var("METALOC_MUTANTS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
+    let count = 400;
     let (mut repaired, mut refused) = (0, 0);
     for (path, symbol, size) in OBJECTS {
         let bytes = std::fs::read(regress(path)).unwrap();
         let function = claims(&bytes, symbol, size);
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let parts = Parts::of(&bytes).unwrap();
         for _ in 0..count {
-            let mut mutant = bytes.clone();
-            for _ in 0..1 + random.below(4) {
-                let at = random.below(mutant.len());
-                match random.below(5) {
-                    0 => mutant.truncate(at.max(1)),
-                    1 => mutant[at] = 0xff,
-                    2 => mutant[at] = 0,
-                    3 => mutant[at] ^= 1 << random.below(8),
-                    _ => mutant[at] = random.below(256) as u8,
-                }
-            }
+            let mutant = mutant(&bytes, &parts, |limit| random.below(limit));
             let outcome = Object::parse(&mutant).and_then(|object| {
                 object.said(std::slice::from_ref(&function.code))?;
-                object.repair(std::slice::from_ref(&function))
+                object.repair_and_check(std::slice::from_ref(&function))
             });
             match outcome {
                 Ok(_) => repaired += 1,

@@ -7,7 +7,8 @@
 //! - [`prove`]: what is proved of the kernels, and how fast;
 //! - [`soundness`]: that no mutant of them is;
 //! - [`locations`]: what a debugger shows of their counters;
-//! - [`repair`]: the same before and after repair, with all values checked.
+//! - [`repair`]: the same before and after repair, with all values checked;
+//! - [`rewrite`]: how fast debug information is rewritten.
 
 mod cost;
 mod labels;
@@ -16,6 +17,7 @@ mod mutants;
 mod prove;
 mod reading;
 mod repair;
+mod rewrite;
 mod soundness;
 mod truth;
 
@@ -34,5 +36,6 @@ pub fn run(args: &Bench) -> Result<Status> {
         BenchWhat::Soundness(args) => soundness::run(args),
         BenchWhat::Locations(args) => locations::run(args),
         BenchWhat::Repair(args) => repair::run(args),
+        BenchWhat::Rewrite(args) => rewrite::run(args),
     }
 }

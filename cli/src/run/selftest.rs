@@ -1,13 +1,15 @@
-//! `metaloc selftest`: observing changes nothing, and what instructions mean is what the processor does.
+//! `metaloc selftest`: observing changes nothing, repair survives what it is given, and what instructions mean is what the processor does.
 //!
 //! - [`compare`]: a command with and without the plugin, and what is to be said about the two;
 //! - [`observer`]: LLVM's tests and real programs through `opt`;
 //! - [`clang`]: a real program through the compiler;
 //! - [`swap`]: recompiled passes in place of LLVM's own;
+//! - [`objects`]: broken objects through repair;
 //! - `x86`: the table of instructions, judged by the processor.
 
 mod clang;
 mod compare;
+mod objects;
 mod observer;
 mod swap;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -23,6 +25,7 @@ pub fn run(args: &Selftest) -> Result<Status> {
         SelftestWhat::Observer(args) => observer::run(args),
         SelftestWhat::Clang(args) => clang::run(args),
         SelftestWhat::Swap(args) => swap::run(args),
+        SelftestWhat::Objects(args) => objects::run(args),
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         SelftestWhat::X86(args) => x86::run(args),
         #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]

@@ -149,3 +149,68 @@ fn assertions_are_no_proof() {
     assert!(outcome.stdout.contains("only asserted"), "{}", outcome.stdout);
     assert!(std::fs::read(&out).unwrap() == std::fs::read(&object).unwrap());
 }
+
+#[test]
+fn values_are_checked_in_both_debuggers_and_a_wrong_one_is_not_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let source = "int x[4000];
+int f(int n) {
+  int last = -1;
+  for (int i = 0; i < 4000; i++) {
+    x[i] = x[i] + n;
+  }
+  return last;
+}
+";
+    std::fs::write(place("f.c"), source).unwrap();
+    let driver = "int f(int); extern int x[]; int main(int count, char **words) {
+        for (int k = 0; k < 4000; k++) x[k] = k * 7 % 31; return f(count) != -1; }";
+    std::fs::write(place("main.c"), driver).unwrap();
+    let text = |name: &str| place(name).display().to_string();
+    let flags = ["-O3", "-g", "-fno-pic", "-fcf-protection=none", "-c"].map(str::to_owned);
+    output("gcc-12", &[&flags[..], &[text("f.c"), "-o".into(), text("f.o")]].concat());
+    let link = format!("gcc-12 -w -no-pie '{}' {{object}} -o {{program}}", text("main.c"));
+    let repair = |more: &[&str]| {
+        let command = metaloc().arg("repair").arg(place("f.o")).arg("--source").arg(place("f.c"));
+        command.arg("-o").arg(place("out.o")).args(more)
+    };
+    let checked = ["--check", "{} one two", "--link", &link, "--check-stops", "4", "--format", "json"];
+    let said = ran(repair(&checked)).with_status(0).stdout;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let errors: Vec<String> = schema().iter_errors(&said).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let debuggers = said["check"]["debuggers"].as_array().unwrap();
+    assert_eq!(debuggers.iter().map(|one| &one["debugger"]).collect::<Vec<_>>(), ["gdb", "lldb"]);
+    for one in debuggers {
+        assert!(one["compared"].as_u64().unwrap() >= 16, "{one}");
+        assert!(one["memory_compared"].as_u64().unwrap() > 0, "{one}");
+        for none in ["wrong", "stale", "missing", "unreadable", "memory_wrong", "lost"] {
+            assert_eq!(one[none], 0, "{none}: {one}");
+        }
+    }
+    assert!(place("out.o").exists());
+
+    // A program that knows which of the two it is: what was proved is not true of both.
+    std::fs::remove_file(place("out.o")).unwrap();
+    let driver = "#include <string.h>
+        int f(int); extern int x[]; int main(int count, char **words) {
+        for (int k = 0; k < 4000; k++) x[k] = k * 7 % 31; return f(strstr(words[0], \"plain\") ? 5 : 1) != -1; }";
+    std::fs::write(place("main.c"), driver).unwrap();
+    let checked = ["--check", "{}", "--link", &link, "--debugger", "gdb", "--check-stops", "4"];
+    let outcome = ran(repair(&checked)).with_status(1);
+    assert!(outcome.stdout.contains("n is 1, wrong: 5"), "{}", outcome.stdout);
+    assert!(!place("out.o").exists(), "what is seen to be wrong is not written");
+
+    for (arguments, said) in [
+        (&["--check", "{}"][..], "--check needs --link"),
+        (&["--check", "prog", "--link", &link], "begins with that"),
+        (&["--check", "{}", "--link", "gcc {object}"], "--link has no {program}"),
+        (&["--check", "{}", "--link", "false {object} {program}"], "false"),
+        (&["--check", "{} | cat", "--link", &link], "no shell"),
+    ] {
+        let refused = ran(repair(arguments)).with_status(2);
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+        assert!(!place("out.o").exists());
+    }
+}

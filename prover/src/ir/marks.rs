@@ -70,10 +70,12 @@ fn marked(text: &str, write: impl Fn(&mut String, &str, (&str, u64))) -> String 
             out.push('\n');
             continue;
         }
+        // A statement that never ends is no statement.
+        out.push_str(&std::mem::take(&mut begun));
         out.push_str(line);
         out.push('\n');
     }
-    out + &nodes
+    out + &begun + &nodes
 }
 
 /// A debug record, or a call that is one in older LLVMs.

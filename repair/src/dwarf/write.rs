@@ -110,6 +110,7 @@ impl<'a> Writer<'a> {
         let number = self.elf.find(".debug_info").ok_or_else(|| Error::Dwarf("no .debug_info".into()))?;
         let mut list = relocations(&self.elf, number)?;
         let mut data = applied(splices, &self.elf.sections[number].data)?;
+        let mut fixes = Fixes::new();
         list.retain(|relocation| !splices.replaces(relocation.offset as usize));
         for relocation in &mut list {
             relocation.offset = splices.map(relocation.offset as usize) as u64;
@@ -119,7 +120,7 @@ impl<'a> Writer<'a> {
             let old_end = info.offset + 4 + info.unit.header.unit_length();
             let length = splices.map(old_end).wrapping_sub(start + 4);
             patch(&mut data, start, length as u64, 4)?;
-            references::inside(info, sections, splices, &mut data)?;
+            references::inside(info, sections, splices, &mut data, &mut fixes)?;
         }
         for (unit, offset) in moved_tables {
             let version_5 =
@@ -163,9 +164,8 @@ impl<'a> Writer<'a> {
                 None => patch(&mut data, field, offset as u64, 4)?,
             }
         }
-        let mut fixes = Fixes::new();
         if !self.elf.relocatable {
-            fixes = relink(debug, sections, splices, &self.lists, &mut data)?;
+            relink(debug, sections, splices, &self.lists, &mut data, &mut fixes)?;
         }
         self.elf.sections[number].replace(data);
         if self.elf.relocatable {
@@ -184,7 +184,7 @@ impl<'a> Writer<'a> {
         for (name, list) in fixes.iter().filter(|(name, _)| !all.iter().any(|lists| lists.name() == **name)) {
             let Some(number) = self.elf.find(name) else { continue };
             let mut data = self.elf.sections[number].data.to_vec();
-            list.iter().try_for_each(|(at, value)| patch(&mut data, *at, *value, 4))?;
+            references::apply(list, &mut data, Some)?;
             self.elf.sections[number].replace(data);
         }
         for lists in all {
@@ -196,11 +196,8 @@ impl<'a> Writer<'a> {
                 relocation.offset = splices.map(relocation.offset as usize) as u64;
             }
             let mut data = applied(&splices, &old)?;
-            for (at, value) in fixes.get(lists.name()).into_iter().flatten() {
-                if !splices.replaces(*at) {
-                    patch(&mut data, splices.map(*at), *value, 4)?;
-                }
-            }
+            let kept = |at: usize| (!splices.replaces(at)).then(|| splices.map(at));
+            references::apply(fixes.get(lists.name()).map_or(&[], Vec::as_slice), &mut data, kept)?;
             if lists.version >= 5 {
                 grow_tables(&old, &splices, &lists, &mut data)?;
             }

@@ -37,7 +37,7 @@ use table::{Row, Table};
 /// What a kernel may take beyond the time for its proof: all questions about its variables.
 const GRACE: Duration = Duration::from_secs(600);
 /// And what the debuggers may take.
-const CHECK: Duration = Duration::from_secs(600);
+const CHECK: Duration = Duration::from_secs(900);
 
 pub fn run(args: &BenchRepair) -> Result<Status> {
     let llvm = find_llvm(&args.kernels.llvm)?;
@@ -134,7 +134,17 @@ impl Bench<'_> {
         if self.args.check {
             let driver = place("driver.c");
             let link = kernel_driver::link_command(self.configuration, kernel, &driver)?;
-            task = task.args(["--check", "{}", "--link", &link]);
+            task = task.args([
+                "--check",
+                "{}",
+                "--link",
+                &link,
+                "--check-stops",
+                &self.args.check_stops.to_string(),
+            ]);
+            for debugger in &self.args.debuggers {
+                task = task.args(["--debugger", debugger.name()]);
+            }
             limit += CHECK;
         }
         let mut row = Row {

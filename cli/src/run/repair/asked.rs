@@ -41,7 +41,8 @@ impl Proved for Asked {
         let step = |position: &locate::SourcePosition| {
             let place = position.location.as_ref();
             let place = place.map_or((0, 0), |place| (u64::from(place.line), u64::from(place.column)));
-            SourceStep { place, stored: position.stored, round: position.round }
+            let branches = position.branches.iter().map(|line| u64::from(*line)).collect();
+            SourceStep { place, stored: position.stored, round: position.round, branches }
         };
         self.0.source(edge).iter().map(step).collect()
     }

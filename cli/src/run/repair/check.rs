@@ -11,7 +11,7 @@ use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::Task;
 use metaloc_tracer::check::{Extent, Report, check};
 use metaloc_tracer::program::Program;
-use metaloc_tracer::{Debugger, Gdb, Lldb};
+use metaloc_tracer::{Debugger, Gdb, Limits, Lldb};
 use serde::{Deserialize, Serialize};
 
 use super::correlation::{Correlation, Marks};
@@ -19,6 +19,8 @@ use crate::args::{DebuggerName, Repair};
 
 /// Far more than linking needs.
 const LINK_LIMIT: Duration = Duration::from_secs(300);
+/// A debugger on a busy machine: lldb may take its time to come to the first breakpoint.
+const ANSWER: Duration = Duration::from_secs(300);
 /// What is printed of what is wrong.
 const MOST_FINDINGS: usize = 20;
 
@@ -210,6 +212,7 @@ impl Asked {
                     stops: 500 * args.check_stops,
                     steps: 1000 * args.check_stops as usize,
                     patience: 32 * args.check_stops,
+                    limits: Limits { answer: ANSWER, ..Limits::default() },
                     ..Extent::default()
                 };
                 total.add(check(debugger, &optimised, &plain, &self.arguments, plan, &globals, extent)?);

@@ -97,6 +97,8 @@ pub struct SourcePosition {
     pub stored: bool,
     /// How often the point was met before on this edge.
     pub round: usize,
+    /// Lines of the branches of which one is taken on the way to the next position that is not in this segment.
+    pub branches: Vec<u32>,
     elements: usize,
     peek: Option<usize>,
     /// Before which instruction of the IR.

@@ -101,10 +101,12 @@ impl Locator {
             };
             let location = |point: usize| self.source_infos.get(point).and_then(|info| info.location.clone());
             let whole = location(at as usize);
+            let branches = elements.get(number).map_or(Vec::new(), |element| self.lines_between(element));
             found.push(SourcePosition {
                 location: whole,
                 stored,
                 round: *round,
+                branches: branches.clone(),
                 elements: number,
                 peek: None,
                 point,
@@ -120,6 +122,7 @@ impl Locator {
                     location: location(edge.to.0 as usize),
                     stored: writes > before,
                     round: *round,
+                    branches: branches.clone(),
                     elements: number,
                     peek: Some(peek),
                     point: self.source.points[edge.to.0 as usize].clone(),
@@ -144,6 +147,25 @@ impl Locator {
             }
         }
         Ok(found)
+    }
+
+    /// Lines of the points that some path of an element passes between its ends.
+    fn lines_between(&self, element: &Element) -> Vec<u32> {
+        let Paths::Parallel(ways) = &element.paths else { return Vec::new() };
+        let steps = ways.iter().filter_map(|way| machine_steps(way).ok()).flatten();
+        let mut inside: Vec<u32> = steps.map(|(from, _)| from).filter(|from| *from != element.from).collect();
+        inside.sort_unstable();
+        inside.dedup();
+        let coarse = self.setting.problem.source.points.len();
+        let peeks = self.source.edges.iter().filter(|edge| edge.to.0 as usize >= coarse);
+        let peeks = peeks.filter(|edge| inside.contains(&edge.from.0)).map(|edge| edge.to.0);
+        let lines = inside.iter().copied().chain(peeks).filter_map(|point| {
+            self.source_infos.get(point as usize)?.location.as_ref().map(|place| place.line)
+        });
+        let mut lines: Vec<u32> = lines.collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
     }
 }
 

@@ -1,8 +1,8 @@
 //! What refers to entries and lists, after some of them have moved.
 //!
 //! A relocatable file says which fields are offsets into another section: its relocations. In a linked one nothing does,
-//! so that all entries of all units are looked at, and all their expressions. Numbers of variable length, by which an
-//! expression names a type of its own unit, are not written again: if that type moves, the file is refused.
+//! so that all entries of all units are looked at, and all their expressions. The types that an expression names are
+//! offsets in its unit in any file; their numbers keep their length (clang leaves room), or the file is refused.
 
 use super::super::read::{Debug, Sections, UnitInfo};
 use super::super::splice::Splices;
@@ -13,17 +13,26 @@ use crate::error::{Error, Result, unsupported};
 use gimli::{AttributeValue, LittleEndian, Operation, Reader, UnitOffset};
 use std::collections::BTreeMap;
 
-/// Fields of four bytes in sections of lists, by offset in the input, and what they are now.
-pub(super) type Fixes = BTreeMap<&'static str, Vec<(usize, u64)>>;
+/// Fields in sections of lists, by offset in the input, and what they are now.
+pub(super) type Fixes = BTreeMap<&'static str, Vec<(usize, Vec<u8>)>>;
 
 /// References inside of a changed unit.
-pub(super) fn inside(info: &UnitInfo, sections: &Sections, splices: &Splices, data: &mut [u8]) -> Result<()> {
+pub(super) fn inside(
+    info: &UnitInfo,
+    sections: &Sections,
+    splices: &Splices,
+    data: &mut [u8],
+    fixes: &mut Fixes,
+) -> Result<()> {
+    let encoding = info.unit.encoding();
+    let name = section_name(info.unit.header.version());
+    let in_info = Bytes::new(sections.section(".debug_info"), LittleEndian);
+    let in_lists = Bytes::new(sections.section(name), LittleEndian);
     let start = splices.map(info.offset);
     let moved = |offset: usize| -> Result<usize> {
         let old = info.offset.checked_add(offset).ok_or_else(|| Error::Dwarf("a reference".into()))?;
         Ok(splices.map(old).wrapping_sub(start))
     };
-    let check = |expression: &Bytes| types_stay(info.offset, info.unit.encoding(), expression, splices);
     for attribute in info.entries.iter().flat_map(|entry| &entry.attributes) {
         if splices.replaces(attribute.range.start) && !attribute.range.is_empty() {
             continue;
@@ -46,11 +55,25 @@ pub(super) fn inside(info: &UnitInfo, sections: &Sections, splices: &Splices, da
                 }
                 patch(data, splices.map(attribute.range.start), new as u64, bytes)?;
             }
-            (AttributeValue::Exprloc(expression), _) => check(&expression.0)?,
+            (AttributeValue::Exprloc(expression), _) => {
+                each_type(&expression.0, encoding, |place, old, width| {
+                    let field = number(moved(old)?, old, &place, width)?;
+                    put(data, splices.map(place.offset_from(in_info)), &field)
+                })?;
+            }
             _ => {}
         }
         if let Some(offset) = list_offset(info, sections, attribute.value)? {
-            each_expression(sections, offset, info.unit.encoding(), |expression| check(&expression))?;
+            each_expression(sections, offset, encoding, |expression| {
+                each_type(&expression, encoding, |place, old, width| {
+                    let new = moved(old)?;
+                    if new != old {
+                        let field = number(new, old, &place, width)?;
+                        fixes.entry(name).or_default().push((place.offset_from(in_lists), field));
+                    }
+                    Ok(())
+                })
+            })?;
         }
     }
     Ok(())
@@ -58,16 +81,18 @@ pub(super) fn inside(info: &UnitInfo, sections: &Sections, splices: &Splices, da
 
 /// Refuses a new list that refers to an entry which moves.
 pub(super) fn check_new(info: &UnitInfo, change: &Change, splices: &Splices) -> Result<()> {
+    let encoding = info.unit.encoding();
+    let start = splices.map(info.offset);
+    let stays = |stays: bool| match stays {
+        true => Ok(()),
+        false => unsupported("an expression that refers to an entry after a changed one"),
+    };
     for (_, encoded) in &change.list {
         let expression = Bytes::new(&encoded.bytes, LittleEndian);
-        types_stay(info.offset, info.unit.encoding(), &expression, splices)?;
-        each_entry(&expression, info.unit.encoding(), |_, offset| {
-            if splices.map(offset) == offset {
-                Ok(())
-            } else {
-                unsupported("an expression that refers to an entry after a changed one")
-            }
+        each_type(&expression, encoding, |_, old, _| {
+            stays(splices.map(info.offset.saturating_add(old)).wrapping_sub(start) == old)
         })?;
+        each_entry(&expression, encoding, |_, offset| stays(splices.map(offset) == offset))?;
     }
     Ok(())
 }
@@ -79,9 +104,9 @@ pub(super) fn relink(
     splices: &Splices,
     lists: &[Lists],
     data: &mut [u8],
-) -> Result<Fixes> {
+    fixes: &mut Fixes,
+) -> Result<()> {
     let moved: BTreeMap<&str, Splices> = lists.iter().map(|lists| (lists.name(), lists.splices())).collect();
-    let mut fixes = Fixes::new();
     let mut headers = debug.dwarf.units();
     while let Some(header) = headers.next()? {
         let Some(gimli::DebugInfoOffset(start)) = header.debug_info_offset() else { continue };
@@ -135,7 +160,8 @@ pub(super) fn relink(
                     each_entry(&expression, encoding, |place, offset| {
                         let new = splices.map(offset);
                         if new != offset {
-                            fixes.entry(name).or_default().push((place.offset_from(whole), new as u64));
+                            let field = (new as u32).to_le_bytes().to_vec();
+                            fixes.entry(name).or_default().push((place.offset_from(whole), field));
                         }
                         Ok(())
                     })
@@ -143,7 +169,7 @@ pub(super) fn relink(
             }
         }
     }
-    Ok(fixes)
+    Ok(())
 }
 
 /// Calls `check` for each expression of a list.
@@ -202,36 +228,117 @@ fn each_entry<'s>(
     Ok(())
 }
 
-/// Refuses an expression that names a type of its own unit which moves.
-fn types_stay(
-    unit_offset: usize,
+/// How a number is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Width {
+    Uleb,
+    Bytes(usize),
+}
+
+/// Calls `found` for each entry of its own unit that an expression names, types most of all: where the number is, and
+/// what. 0 is no type.
+fn each_type<'s>(
+    expression: &Bytes<'s>,
     encoding: gimli::Encoding,
-    expression: &Bytes,
-    splices: &Splices,
+    mut found: impl FnMut(Bytes<'s>, usize, Width) -> Result<()>,
 ) -> Result<()> {
-    let start = splices.map(unit_offset);
     let mut open = vec![*expression];
     while let Some(mut reader) = open.pop() {
         while !reader.is_empty() {
-            let in_unit = match Operation::parse(&mut reader, encoding)? {
-                Operation::Call { offset: gimli::DieReference::UnitRef(offset) } => offset,
+            let mut place = reader;
+            let operation = Operation::parse(&mut reader, encoding)?;
+            let length = place.len() - reader.len();
+            let (offset, before, width) = match operation {
                 Operation::TypedLiteral { base_type, .. }
                 | Operation::Convert { base_type }
-                | Operation::Reinterpret { base_type }
-                | Operation::RegisterOffset { base_type, .. }
-                | Operation::Deref { base_type, .. } => base_type,
-                Operation::ParameterRef { offset } => offset,
+                | Operation::Reinterpret { base_type } => (base_type, 1, Width::Uleb),
+                // A size before it.
+                Operation::Deref { base_type, .. } => (base_type, 2, Width::Uleb),
+                Operation::RegisterOffset { base_type, .. } if base_type.0 != 0 => {
+                    let mut register = place;
+                    register.skip(1)?;
+                    register.read_uleb128()?;
+                    (base_type, place.len() - register.len(), Width::Uleb)
+                }
+                Operation::Call { offset: gimli::DieReference::UnitRef(offset) }
+                | Operation::ParameterRef { offset } => (offset, 1, Width::Bytes(length - 1)),
                 Operation::EntryValue { expression } => {
                     open.push(expression);
                     continue;
                 }
                 _ => continue,
             };
-            let old = unit_offset.saturating_add(in_unit.0);
-            if in_unit.0 != 0 && splices.map(old).wrapping_sub(start) != in_unit.0 {
-                return unsupported("an expression that refers to an entry after a changed one");
+            if offset.0 != 0 {
+                place.skip(before)?;
+                found(place, offset.0, width)?;
             }
         }
     }
     Ok(())
+}
+
+/// A new number in as many bytes as the old one has at a place.
+fn number(new: usize, old: usize, place: &Bytes, width: Width) -> Result<Vec<u8>> {
+    if let Width::Bytes(bytes) = width {
+        if bytes < 8 && new >> (8 * bytes) != 0 {
+            return unsupported("a reference that grows");
+        }
+        return Ok(new.to_le_bytes()[..bytes].to_vec());
+    }
+    let mut after = *place;
+    let bytes = match after.read_uleb128() {
+        Ok(read) if read == old as u64 => place.len() - after.len(),
+        _ => return Err(Error::Dwarf("a type in an expression".into())),
+    };
+    if bytes < 9 && new >> (7 * bytes) != 0 {
+        return unsupported("an expression whose type moves too far");
+    }
+    Ok((0..bytes)
+        .map(|byte| (new >> (7 * byte) & 0x7f) as u8 | if byte + 1 < bytes { 0x80 } else { 0 })
+        .collect())
+}
+
+fn put(data: &mut [u8], at: usize, field: &[u8]) -> Result<()> {
+    let place = data.get_mut(at..).and_then(|rest| rest.get_mut(..field.len()));
+    place.ok_or_else(|| Error::Dwarf("a field outside of its section".into()))?.copy_from_slice(field);
+    Ok(())
+}
+
+/// Puts fields of one section into its bytes; `map` says where an offset is now, if it is still there.
+pub(super) fn apply(
+    fixes: &[(usize, Vec<u8>)],
+    data: &mut [u8],
+    map: impl Fn(usize) -> Option<usize>,
+) -> Result<()> {
+    fixes.iter().try_for_each(|(at, field)| map(*at).map_or(Ok(()), |at| put(data, at, field)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_length() {
+        let padded = [0x85, 0x80, 0x80, 0x00, 0x9f];
+        let place = Bytes::new(&padded, LittleEndian);
+        assert_eq!(number(0x1234, 5, &place, Width::Uleb).unwrap(), [0xb4, 0xa4, 0x80, 0x00]);
+        assert!(number(1 << 28, 5, &place, Width::Uleb).is_err());
+        assert!(number(6, 7, &place, Width::Uleb).is_err(), "not what was read");
+    }
+
+    #[test]
+    fn types_and_calls_are_found_behind_registers_and_sizes() {
+        let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 5 };
+        // regval_type rax, 0x21; deref_type 4, 0x22; convert 0x23; convert to the generic type; call4 0x24; stack_value
+        let bytes = [0xa5, 0x00, 0x21, 0xa6, 0x04, 0x22, 0xa8, 0x23, 0xa8, 0x00, 0x99, 0x24, 0, 0, 0, 0x9f];
+        let whole = Bytes::new(&bytes, LittleEndian);
+        let mut found = Vec::new();
+        each_type(&whole, encoding, |place, offset, width| {
+            found.push((place.offset_from(whole), offset, width));
+            Ok(())
+        })
+        .unwrap();
+        let typed = [(2, 0x21), (5, 0x22), (7, 0x23)].map(|(at, offset)| (at, offset, Width::Uleb));
+        assert_eq!(found, [&typed[..], &[(11, 0x24, Width::Bytes(4))]].concat());
+    }
 }

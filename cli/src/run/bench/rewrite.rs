@@ -1,0 +1,138 @@
+//! `metaloc bench rewrite`: how fast debug information is rewritten, and how much memory that takes.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use metaloc_repair::Object;
+use metaloc_toolchain::process::Task;
+use serde::{Deserialize, Serialize};
+
+use crate::args::{BenchRewrite, Format};
+use crate::made_up;
+use crate::output;
+use crate::status::Status;
+
+/// Of the functions with variables: every so many.
+const STRIDES: [usize; 3] = [1000, 100, 10];
+/// Bytes of code for which one thing is said of a variable: what compilers make.
+const STEP: usize = 32;
+/// Far more than a run takes.
+const LIMIT: Duration = Duration::from_secs(600);
+
+pub fn run(args: &BenchRewrite) -> Result<Status> {
+    if let Some(stride) = args.one {
+        output::print(&(serde_json::to_string(&one(&args.file, stride.get())?)? + "\n"))?;
+        return Ok(Status::Clean);
+    }
+    let own = std::env::current_exe().context("where is this program?")?;
+    let mut rows = Vec::new();
+    for stride in STRIDES {
+        let mut runs = Vec::new();
+        for _ in 0..args.runs.get() {
+            let task =
+                Task::new(&own).args(["bench", "rewrite", "--one", &stride.to_string()]).arg(&args.file);
+            let outcome = task.timeout(LIMIT).run()?;
+            if !outcome.exit.success() {
+                bail!("{}: {}: {}", args.file.display(), outcome.exit, outcome.stderr_text().trim());
+            }
+            let run: Run = serde_json::from_slice(&outcome.stdout).context("not what a run prints")?;
+            runs.push((run, outcome.usage.max_rss_kib));
+        }
+        runs.sort_by(|left, right| left.0.seconds.total_cmp(&right.0.seconds));
+        let memory = runs.iter().map(|run| run.1).max().unwrap_or(0) as f64 * 1024.0;
+        let run = runs.swap_remove(runs.len() / 2).0;
+        let bytes = run.debug_bytes as f64;
+        rows.push(Row {
+            stride,
+            mb_per_second: bytes / 1e6 / run.seconds,
+            memory_factor: memory / bytes,
+            run,
+        });
+    }
+    let table = Table { schema: "metaloc.bench-rewrite/1", file: args.file.display().to_string(), rows };
+    output::print(&match args.format {
+        Format::Text => table.text(),
+        Format::Json => serde_json::to_string_pretty(&table)? + "\n",
+    })?;
+    let slow = table.rows.iter().any(|row| row.mb_per_second < args.at_least);
+    Ok(if slow { Status::Findings } else { Status::Clean })
+}
+
+/// One run.
+#[derive(Debug, Serialize, Deserialize)]
+struct Run {
+    /// Functions of which something is claimed.
+    functions: usize,
+    debug_bytes: u64,
+    debug_bytes_after: u64,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    stride: usize,
+    mb_per_second: f64,
+    /// The whole process, file included, over the size of the debug sections.
+    memory_factor: f64,
+    #[serde(flatten)]
+    run: Run,
+}
+
+/// `metaloc.bench-rewrite/1`.
+#[derive(Debug, Serialize)]
+struct Table {
+    schema: &'static str,
+    file: String,
+    rows: Vec<Row>,
+}
+
+impl Table {
+    fn text(&self) -> String {
+        let mut text = format!("{}\n", self.file);
+        for row in &self.rows {
+            text += &format!(
+                "every {:>4}th function: {:>6} functions, {:.1} MB of debug sections, {:.1} MB after, {:.2} s, {:.0} MB/s, \
+                 memory {:.1}x\n",
+                row.stride,
+                row.run.functions,
+                row.run.debug_bytes as f64 / 1e6,
+                row.run.debug_bytes_after as f64 / 1e6,
+                row.run.seconds,
+                row.mb_per_second,
+                row.memory_factor,
+            );
+        }
+        text
+    }
+}
+
+/// Claims are made first; what is timed is reading the object and writing it with them.
+fn one(path: &Path, stride: usize) -> Result<Run> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let claims = claims(&bytes, stride).with_context(|| path.display().to_string())?;
+    if claims.is_empty() {
+        bail!("{}: no function with variables", path.display());
+    }
+    let begun = Instant::now();
+    let repaired = Object::parse(&bytes)?.repair(&claims).with_context(|| path.display().to_string())?;
+    let seconds = begun.elapsed().as_secs_f64();
+    if repaired.bytes == bytes {
+        bail!("{}: nothing changed", path.display());
+    }
+    Ok(Run {
+        functions: claims.len(),
+        debug_bytes: repaired.debug_bytes.0,
+        debug_bytes_after: repaired.debug_bytes.1,
+        seconds,
+    })
+}
+
+fn claims(bytes: &[u8], stride: usize) -> Result<Vec<metaloc_repair::FunctionClaims>> {
+    let object = Object::parse(bytes)?;
+    let codes = object.functions()?;
+    let said = object.said(&codes)?;
+    let with_variables = codes.iter().zip(&said).filter_map(|(code, said)| Some((code, said.as_ref()?)));
+    let wanted = with_variables.filter(|(_, said)| !said.variables.is_empty()).step_by(stride);
+    Ok(wanted.map(|(code, said)| made_up::claims(code, said, object.machine(), STEP)).collect())
+}
