@@ -884,8 +884,8 @@ pub struct BenchRepair {
   metaloc bench rewrite target/release/metaloc
   metaloc bench rewrite big --runs 5 --at-least 50
 
-Every tenth, hundredth and thousandth function with variables is claimed something of. Times are those of one thread,
-reading and writing of files not included; memory is the largest resident set of a process that does nothing else.
+Every thousandth, hundredth and tenth function with variables is claimed something of. Times are those of the
+processor, reading and writing of files not included; memory is the largest resident set of a process that does nothing else.
 Exit status: 0, 1 if it is slower than asked for, 2 something could not be run.")]
 pub struct BenchRewrite {
     /// A program or object with debug information

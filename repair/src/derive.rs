@@ -92,6 +92,8 @@ pub trait Proved {
     fn edges(&self) -> usize;
     /// Positions of the machine on an edge.
     fn machine(&self, edge: usize) -> Vec<MachineStep>;
+    /// Whether the machine may write memory between the last position on an edge and its end.
+    fn stores_at_end(&self, edge: usize) -> bool;
     /// Positions of the source on an edge.
     fn source(&self, edge: usize) -> Vec<SourceStep>;
     /// Whether a variable has a value at a position of the source.
@@ -203,10 +205,11 @@ fn occurrences<P: Proved>(proved: &mut P, said: &Said) -> Result<Occurrences, P:
     let mut found = Occurrences::new();
     for edge in 0..proved.edges() {
         let (machine, source) = (proved.machine(edge), proved.source(edge));
+        let at_end = proved.stores_at_end(edge);
         let at = |machine, source| At { edge, machine, source };
         let asked = std::cell::RefCell::new(&mut *proved);
         let points = schedule(
-            &machine,
+            (&machine, at_end),
             &source,
             &said.rows,
             |machine, source| asked.borrow_mut().same_memory(at(machine, source)),

@@ -1,8 +1,8 @@
 //! An object to be repaired: read once, asked what it says of functions, written with claims about them.
 
 use crate::claims::{FunctionClaims, Symbols, merge};
-use crate::dwarf::lines::{LineColumn, rows};
-use crate::dwarf::read::{Debug, FunctionCode, Old, Sections, UnitInfo, base};
+use crate::dwarf::lines::{LineColumn, Lines};
+use crate::dwarf::read::{Bases, Debug, FunctionCode, Old, Sections, UnitInfo};
 use crate::dwarf::write::{Change, rewrite};
 use crate::elf::{Elf, Machine};
 use crate::error::{Error, Result};
@@ -114,7 +114,8 @@ impl<'a> Object<'a> {
     pub fn said(&self, functions: &[FunctionCode]) -> Result<Vec<Option<Said>>> {
         let debug = self.sections.debug()?;
         let mut found: Vec<Option<Said>> = functions.iter().map(|_| None).collect();
-        for unit in self.units(&debug, functions)? {
+        self.each_unit(&debug, functions, |unit| {
+            let lines = Lines::of(&unit.unit)?;
             for info in &unit.functions {
                 let variables = info
                     .variables
@@ -129,28 +130,34 @@ impl<'a> Object<'a> {
                         old: variable.old.clone(),
                     })
                     .collect();
-                let rows = rows(&unit.unit, info.base, &functions[info.number].pcs)?;
+                let rows = lines.rows(info.base, &functions[info.number].pcs);
                 found[info.number] = Some(Said { rows, variables });
             }
-        }
+            Ok(())
+        })?;
         Ok(found)
     }
 
-    fn units<'d>(&self, debug: &Debug<'d>, functions: &[FunctionCode]) -> Result<Vec<UnitInfo<'d>>> {
+    fn each_unit<'d>(
+        &self,
+        debug: &Debug<'d>,
+        functions: &[FunctionCode],
+        mut with: impl FnMut(UnitInfo<'d>) -> Result<()>,
+    ) -> Result<()> {
         let known = symbols(&self.elf)?;
+        let bases = Bases::new(&self.elf, &known);
         let mut numbers = Vec::new();
         let mut wanted = Vec::new();
         for (number, function) in functions.iter().enumerate() {
-            if let Some(base) = base(&self.elf, &known, function) {
+            if let Some(base) = bases.of(function) {
                 numbers.push(number);
                 wanted.push((function, base));
             }
         }
-        let mut units = debug.units(&wanted)?;
-        for info in units.iter_mut().flat_map(|unit| &mut unit.functions) {
-            info.number = numbers[info.number];
-        }
-        Ok(units)
+        debug.each_unit(&wanted, |mut unit| {
+            unit.functions.iter_mut().for_each(|info| info.number = numbers[info.number]);
+            with(unit)
+        })
     }
 
     /// The same, and the output is read again: repaired with the same claims, it must not change.
@@ -168,7 +175,6 @@ impl<'a> Object<'a> {
     pub fn repair(&self, claims: &[FunctionClaims]) -> Result<Repaired> {
         let debug = self.sections.debug()?;
         let functions: Vec<FunctionCode> = claims.iter().map(|claims| claims.code.clone()).collect();
-        let units = self.units(&debug, &functions)?;
         let known = symbols(&self.elf)?;
         let names = Symbols {
             machine: self.elf.machine,
@@ -176,8 +182,8 @@ impl<'a> Object<'a> {
             addresses: (!self.elf.relocatable).then(|| known.iter().map(|symbol| symbol.value).collect()),
         };
         let mut counts: Vec<Option<Counts>> = claims.iter().map(|_| None).collect();
-        let mut changed: Vec<(&UnitInfo, Vec<Change>)> = Vec::new();
-        for unit in &units {
+        let mut changed: Vec<(UnitInfo, Vec<Change>)> = Vec::new();
+        self.each_unit(&debug, &functions, |unit| {
             let mut changes = Vec::new();
             for info in &unit.functions {
                 let function = &claims[info.number];
@@ -199,7 +205,8 @@ impl<'a> Object<'a> {
             if !changes.is_empty() {
                 changed.push((unit, changes));
             }
-        }
+            Ok(())
+        })?;
         let before = debug_bytes(&self.elf);
         if changed.is_empty() {
             return Ok(Repaired { bytes: self.elf.write()?, counts, debug_bytes: (before, before) });

@@ -49,9 +49,9 @@ pub struct Scheduled {
 }
 
 /// The point of the source for each position of the machine, if it is known. `same_memory` and `reached` are asked of a
-/// pair of positions.
+/// pair of positions; `stores_at_end` says whether the machine's last step, which has no position after it, may write.
 pub fn schedule<E>(
-    machine: &[MachineStep],
+    (machine, stores_at_end): (&[MachineStep], bool),
     source: &[SourceStep],
     rows: &BTreeMap<u64, Vec<LineColumn>>,
     mut same_memory: impl FnMut(usize, usize) -> Result<bool, E>,
@@ -65,6 +65,8 @@ pub fn schedule<E>(
         // Nothing tells the iterations of the edge apart.
         (true, false) => Bounds::Round,
     };
+    let last_store = machine.iter().rposition(|step| step.stored);
+    let last_source_store = source.iter().rposition(|step| step.stored);
     let mut found: Vec<Scheduled> = Vec::new();
     // The line of the last row, if it is not that of the source's position.
     let mut branch: Option<u64> = None;
@@ -79,7 +81,10 @@ pub fn schedule<E>(
         if behind.is_some() {
             // Memory can only be the same right after a store of the source.
             for next in (at + 1..source.len()).filter(|next| source[*next].stored) {
-                if same_memory(number, next)? {
+                // At the end of the edge the memories are the same, and nobody writes any more until then.
+                let finished =
+                    Some(number) >= last_store && !stores_at_end && Some(next) == last_source_store;
+                if finished || same_memory(number, next)? {
                     if reached(number, next)? {
                         let served = source[synced + 1..=next].iter().filter(|step| step.stored).count();
                         found[since..].iter_mut().for_each(|found| found.grouped |= served > done);
@@ -113,6 +118,11 @@ pub fn schedule<E>(
         found.push(Scheduled { source: at, until, grouped: bounds == Bounds::Round, agrees });
     }
     let known = behind.unwrap_or(machine.len());
+    if behind.is_some() {
+        // The memories are the same at the end of the edge at the latest.
+        let served = source[synced + 1..].iter().filter(|step| step.stored).count();
+        found[since..].iter_mut().for_each(|found| found.grouped |= served > done);
+    }
     Ok(found.into_iter().enumerate().map(|(number, found)| (number < known).then_some(found)).collect())
 }
 
@@ -183,7 +193,7 @@ mod tests {
         let stored = |number: usize| steps[..=number].iter().filter(|step| step.stored).count() * per_store;
         let done = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
         let same = |machine: usize, source: usize| Ok::<_, ()>(stored(machine) == done(source));
-        let found = schedule(&steps, source, &rows, same, |_, _| Ok(true)).unwrap();
+        let found = schedule((&steps, true), source, &rows, same, |_, _| Ok(true)).unwrap();
         found.into_iter().map(|found| found.map(|found| (found.source, found.grouped))).collect()
     }
 
@@ -228,7 +238,8 @@ mod tests {
         let source = [step(6, &[7, 8]), step(6, &[7, 8]), step(9, &[])];
         let machine: Vec<MachineStep> = (1..5).map(|pc| MachineStep { pc, stored: false }).collect();
         let rows = BTreeMap::from([(2, vec![(8, 3)]), (3, vec![(9, 1)]), (4, vec![(77, 1)])]);
-        let found = schedule(&machine, &source, &rows, |_, _| Ok::<_, ()>(true), |_, _| Ok(true)).unwrap();
+        let found =
+            schedule((&machine, true), &source, &rows, |_, _| Ok::<_, ()>(true), |_, _| Ok(true)).unwrap();
         let found: Vec<_> =
             found.into_iter().flatten().map(|found| (found.source, found.until, found.agrees)).collect();
         assert_eq!(found, [(0, 0, true), (0, 2, true), (2, 2, true), (2, 2, false)]);
@@ -244,8 +255,26 @@ mod tests {
     }
 
     #[test]
+    fn after_the_last_stores_of_both_the_memories_are_the_same() {
+        let machine = [(1, false), (2, true), (3, false)].map(|(pc, stored)| MachineStep { pc, stored });
+        let rows = BTreeMap::new();
+        let run = |at_end: bool| {
+            let found =
+                schedule((&machine, at_end), &body(4), &rows, |_, _| Ok::<_, ()>(false), |_, _| Ok(true))
+                    .unwrap();
+            found
+                .into_iter()
+                .map(|found| found.map(|found| (found.source, found.grouped)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(run(false), [Some((0, true)), Some((15, false)), Some((15, false))]);
+        assert_eq!(run(true), [Some((0, true)), None, None], "it may write once more");
+    }
+
+    #[test]
     fn nothing_is_known_after_a_store_that_does_not_match() {
         let machine = [(1, false), (2, true), (3, false)];
-        assert_eq!(run(&machine, &body(2), &[(2, (6, 27))], 7), [Some((0, false)), None, None]);
+        // One store where the source has two: it serves both.
+        assert_eq!(run(&machine, &body(2), &[(2, (6, 27))], 7), [Some((0, true)), None, None]);
     }
 }

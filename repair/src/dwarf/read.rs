@@ -46,8 +46,45 @@ pub struct UnitInfo<'a> {
     pub unit: gimli::Unit<Bytes<'a>>,
     /// All its entries.
     pub entries: Vec<Entry<'a>>,
+    /// Lists that they refer to.
+    pub lists: ListUses,
     /// The functions.
     pub functions: Vec<FunctionInfo>,
+}
+
+/// Which location lists the entries of a unit refer to.
+#[derive(Debug, Default)]
+pub struct ListUses {
+    /// How often, by offset or by number.
+    users: HashMap<(bool, usize), usize>,
+    /// The first offset.
+    pub(crate) offset: Option<usize>,
+    /// Whether some are named by number.
+    pub(crate) indexed: bool,
+}
+
+impl ListUses {
+    fn of(entries: &[Entry]) -> ListUses {
+        let mut uses = ListUses::default();
+        for attribute in entries.iter().flat_map(|entry| &entry.attributes) {
+            let Some(key) = list_key(attribute.value()) else { continue };
+            *uses.users.entry(key).or_default() += 1;
+            match key {
+                (true, _) => uses.indexed = true,
+                (false, offset) => uses.offset = uses.offset.or(Some(offset)),
+            }
+        }
+        uses
+    }
+}
+
+/// Whether a list is named by number, and its number or offset; nothing if it is no list.
+fn list_key(value: AttributeValue<Bytes>) -> Option<(bool, usize)> {
+    match value {
+        AttributeValue::LocationListsRef(offset) => Some((false, offset.0)),
+        AttributeValue::DebugLocListsIndex(index) => Some((true, index.0)),
+        _ => None,
+    }
 }
 
 /// What the debug information says of a function.
@@ -201,25 +238,45 @@ impl Sections {
     }
 }
 
-/// Address of pc 0 of a function as it is read. `None` if the function is not there.
-pub fn base(elf: &Elf, symbols: &[Symbol], function: &FunctionCode) -> Option<u64> {
-    let symbol = symbols.iter().find(|symbol| {
-        symbol.is_function() && symbol.name == function.symbol && symbol.value == function.pcs.start
-    })?;
-    elf.sections.get(usize::from(symbol.section))?;
-    Some(if elf.relocatable { place(elf.machine, usize::from(symbol.section), 0) } else { 0 })
+/// Where functions are.
+#[derive(Debug)]
+pub struct Bases<'e> {
+    elf: &'e Elf<'e>,
+    sections: HashMap<(&'e str, u64), usize>,
+}
+
+impl<'e> Bases<'e> {
+    /// By the symbol table.
+    pub fn new(elf: &'e Elf<'e>, symbols: &'e [Symbol]) -> Bases<'e> {
+        let functions = symbols.iter().filter(|symbol| symbol.is_function()).rev();
+        let sections = functions
+            .map(|symbol| ((symbol.name.as_str(), symbol.value), usize::from(symbol.section)))
+            .collect();
+        Bases { elf, sections }
+    }
+
+    /// Address of pc 0 of a function as it is read. `None` if the function is not there.
+    pub fn of(&self, function: &FunctionCode) -> Option<u64> {
+        let section = *self.sections.get(&(function.symbol.as_str(), function.pcs.start))?;
+        self.elf.sections.get(section)?;
+        Some(if self.elf.relocatable { place(self.elf.machine, section, 0) } else { 0 })
+    }
 }
 
 impl<'a> Debug<'a> {
-    /// The units that have some of the functions; a function that none has is left out.
-    pub fn units(&self, wanted: &[(&FunctionCode, u64)]) -> Result<Vec<UnitInfo<'a>>> {
+    /// Calls `with` for each unit that has some of the functions, one after the other: all at once would be a large
+    /// multiple of the file.
+    pub fn each_unit(
+        &self,
+        wanted: &[(&FunctionCode, u64)],
+        mut with: impl FnMut(UnitInfo<'a>) -> Result<()>,
+    ) -> Result<()> {
         let mut starts: Vec<(u64, usize)> = wanted
             .iter()
             .enumerate()
             .map(|(number, (function, base))| (base.wrapping_add(function.pcs.start), number))
             .collect();
         starts.sort_unstable();
-        let mut found = Vec::new();
         let mut headers = self.dwarf.units();
         while let Some(header) = headers.next()? {
             let Some(gimli::DebugInfoOffset(offset)) = header.debug_info_offset() else { continue };
@@ -235,6 +292,7 @@ impl<'a> Debug<'a> {
             }
             let entries = entries(&unit, offset)?;
             let mut functions = Vec::new();
+            let mut lists = None;
             for (position, entry) in entries.iter().enumerate() {
                 if entry.tag != gimli::DW_TAG_subprogram {
                     continue;
@@ -243,7 +301,8 @@ impl<'a> Debug<'a> {
                 let Ok(start) = starts.binary_search_by_key(&low_pc, |(start, _)| *start) else { continue };
                 let number = starts[start].1;
                 let base = wanted[number].1;
-                let variables = self.variables(&unit, offset, &entries, position, base)?;
+                let lists = lists.get_or_insert_with(|| ListUses::of(&entries));
+                let variables = self.variables((&unit, offset, lists), &entries, position, base)?;
                 functions.push(FunctionInfo { number, base, variables });
             }
             if functions.is_empty() {
@@ -252,9 +311,9 @@ impl<'a> Debug<'a> {
             if !(4..=5).contains(&unit.header.version()) {
                 return unsupported(format!("DWARF version {}", unit.header.version()));
             }
-            found.push(UnitInfo { offset, unit, entries, functions });
+            with(UnitInfo { offset, unit, entries, lists: lists.unwrap_or_default(), functions })?;
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Whether a unit says that it has one of the addresses, or does not say what it has.
@@ -272,14 +331,13 @@ impl<'a> Debug<'a> {
     }
 
     fn low_pc(&self, unit: &gimli::Unit<Bytes<'a>>, entry: &Entry<'a>) -> Option<u64> {
-        let value = entry.attribute(gimli::DW_AT_low_pc)?.value;
+        let value = entry.attribute(gimli::DW_AT_low_pc)?.value();
         self.dwarf.attr_address(unit, value).ok().flatten()
     }
 
     fn variables(
         &self,
-        unit: &gimli::Unit<Bytes<'a>>,
-        unit_offset: usize,
+        (unit, unit_offset, lists): (&gimli::Unit<Bytes<'a>>, usize, &ListUses),
         entries: &[Entry<'a>],
         function: usize,
         base: u64,
@@ -297,7 +355,7 @@ impl<'a> Debug<'a> {
             }
             let named = self.named(unit_offset, entries, number);
             let name = named.iter().find_map(|entry| {
-                let value = entry.attribute(gimli::DW_AT_name)?.value;
+                let value = entry.attribute(gimli::DW_AT_name)?.value();
                 self.dwarf.attr_string(unit, value).ok()?.to_string().ok().map(str::to_owned)
             });
             let elsewhere = match name {
@@ -317,7 +375,7 @@ impl<'a> Debug<'a> {
                 column: find(gimli::DW_AT_decl_column).or(far(|known| known.column)),
                 scope,
                 old: self.old(unit, entry)?,
-                list: self.list_bytes(unit, entries, entry)?,
+                list: self.list_bytes(unit, lists, entry)?,
             });
         }
         Ok(found)
@@ -332,7 +390,8 @@ impl<'a> Debug<'a> {
             let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification]
                 .iter()
                 .find_map(|name| last.attribute(*name));
-            let Some(AttributeValue::UnitRef(gimli::UnitOffset(offset))) = origin.map(|origin| origin.value)
+            let Some(AttributeValue::UnitRef(gimli::UnitOffset(offset))) =
+                origin.map(|origin| origin.value())
             else {
                 break;
             };
@@ -345,7 +404,7 @@ impl<'a> Debug<'a> {
 
     /// Name and place of an entry that takes them from one of another unit, as link-time optimisation leaves it.
     fn elsewhere(&self, entry: &Entry<'a>) -> Result<Option<Named>> {
-        let origin = entry.attribute(gimli::DW_AT_abstract_origin).map(|origin| origin.value);
+        let origin = entry.attribute(gimli::DW_AT_abstract_origin).map(|origin| origin.value());
         let Some(AttributeValue::DebugInfoRef(target)) = origin else { return Ok(None) };
         let mut headers = self.dwarf.units();
         while let Some(header) = headers.next()? {
@@ -372,7 +431,7 @@ impl<'a> Debug<'a> {
         base: u64,
     ) -> Result<Option<Vec<Range<u64>>>> {
         if let Some(attribute) = entry.attribute(gimli::DW_AT_ranges) {
-            let Some(mut ranges) = self.dwarf.attr_ranges(unit, attribute.value)? else { return Ok(None) };
+            let Some(mut ranges) = self.dwarf.attr_ranges(unit, attribute.value())? else { return Ok(None) };
             let mut found = Vec::new();
             while let Some(range) = ranges.next()? {
                 found.push(range.begin.wrapping_sub(base)..range.end.wrapping_sub(base));
@@ -380,7 +439,7 @@ impl<'a> Debug<'a> {
             return Ok(Some(found));
         }
         let Some(low) = self.low_pc(unit, entry) else { return Ok(None) };
-        let high = match entry.attribute(gimli::DW_AT_high_pc).map(|attribute| attribute.value) {
+        let high = match entry.attribute(gimli::DW_AT_high_pc).map(|attribute| attribute.value()) {
             Some(value) => match self.dwarf.attr_address(unit, value)? {
                 Some(high) => high,
                 None => low.wrapping_add(value.udata_value().unwrap_or(0)),
@@ -393,7 +452,7 @@ impl<'a> Debug<'a> {
 
     fn old(&self, unit: &gimli::Unit<Bytes<'a>>, entry: &Entry<'a>) -> Result<Old> {
         if let Some(attribute) = entry.attribute(gimli::DW_AT_location) {
-            let expression = match attribute.value {
+            let expression = match attribute.value() {
                 AttributeValue::Exprloc(expression) => Some(expression.0),
                 AttributeValue::Block(bytes) => Some(bytes),
                 _ => None,
@@ -401,7 +460,7 @@ impl<'a> Debug<'a> {
             if let Some(expression) = expression {
                 return Ok(Old::Everywhere(self.encoded(".debug_info", &expression)));
             }
-            let Some(mut list) = self.dwarf.attr_locations(unit, attribute.value)? else {
+            let Some(mut list) = self.dwarf.attr_locations(unit, attribute.value())? else {
                 return Ok(Old::Other("location"));
             };
             let section = if unit.header.version() < 5 { ".debug_loc" } else { ".debug_loclists" };
@@ -412,7 +471,7 @@ impl<'a> Debug<'a> {
             return Ok(Old::List(found));
         }
         let Some(attribute) = entry.attribute(gimli::DW_AT_const_value) else { return Ok(Old::Nothing) };
-        let constant = match attribute.raw {
+        let constant = match attribute.raw() {
             AttributeValue::Block(_) | AttributeValue::Exprloc(_) => return Ok(Old::Other("constant")),
             // The bytes are those of the variable; a debugger cuts what is above.
             AttributeValue::Data1(value) => Some(i64::from(value as i8)),
@@ -432,14 +491,13 @@ impl<'a> Debug<'a> {
     pub(crate) fn list_bytes(
         &self,
         unit: &gimli::Unit<Bytes<'a>>,
-        entries: &[Entry<'a>],
+        lists: &ListUses,
         entry: &Entry<'a>,
     ) -> Result<Option<Range<usize>>> {
-        let location = entry.attribute(gimli::DW_AT_location).map(|attribute| attribute.value);
+        let location = entry.attribute(gimli::DW_AT_location).map(|attribute| attribute.value());
         let Some(value) = location else { return Ok(None) };
         let Some(start) = self.dwarf.attr_locations_offset(unit, value)? else { return Ok(None) };
-        let users = entries.iter().flat_map(|entry| &entry.attributes).filter(|other| other.value == value);
-        if users.count() != 1 {
+        if list_key(value).and_then(|key| lists.users.get(&key)) != Some(&1) {
             return Ok(None);
         }
         let old = unit.header.version() < 5;
@@ -467,7 +525,7 @@ impl<'a> Debug<'a> {
             return Ok(None);
         }
         // Views stand right before the list.
-        let views = match entry.attribute(gimli::DW_AT_GNU_locviews).map(|attribute| attribute.raw) {
+        let views = match entry.attribute(gimli::DW_AT_GNU_locviews).map(|attribute| attribute.raw()) {
             Some(AttributeValue::SecOffset(offset)) if offset <= start.0 => offset,
             Some(_) => return Ok(None),
             None => start.0,

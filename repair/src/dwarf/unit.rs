@@ -27,32 +27,53 @@ pub struct Entry<'a> {
     pub attributes: Vec<Attribute<'a>>,
 }
 
-/// An attribute.
+/// An attribute. Large units have millions of them, so that only what cannot be computed is kept.
 #[derive(Debug, Clone)]
 pub struct Attribute<'a> {
-    /// Which.
-    pub name: DwAt,
+    inner: gimli::Attribute<Bytes<'a>>,
     /// How it is written.
     pub form: DwForm,
+    implicit: i64,
+    start: u32,
+    length: u32,
+}
+
+impl<'a> Attribute<'a> {
+    /// Which.
+    pub fn name(&self) -> DwAt {
+        self.inner.name()
+    }
+
     /// Constant that stands in the abbreviation.
-    pub implicit: Option<i64>,
+    pub fn implicit(&self) -> Option<i64> {
+        (self.form == gimli::DW_FORM_implicit_const).then_some(self.implicit)
+    }
+
     /// Its bytes in `.debug_info`; empty for what stands in the abbreviation.
-    pub range: Range<usize>,
+    pub fn range(&self) -> Range<usize> {
+        self.start as usize..self.start as usize + self.length as usize
+    }
+
     /// What it says, by its name.
-    pub value: AttributeValue<Bytes<'a>>,
+    pub fn value(&self) -> AttributeValue<Bytes<'a>> {
+        self.inner.value()
+    }
+
     /// What it says, by its form.
-    pub raw: AttributeValue<Bytes<'a>>,
+    pub fn raw(&self) -> AttributeValue<Bytes<'a>> {
+        self.inner.raw_value()
+    }
 }
 
 impl<'a> Entry<'a> {
     /// An attribute by name.
     pub fn attribute(&self, name: DwAt) -> Option<&Attribute<'a>> {
-        self.attributes.iter().find(|attribute| attribute.name == name)
+        self.attributes.iter().find(|attribute| attribute.name() == name)
     }
 
     /// A constant, however it is written.
     pub fn number(&self, name: DwAt) -> Option<u64> {
-        self.attribute(name).and_then(|attribute| attribute.value.udata_value())
+        self.attribute(name).and_then(|attribute| attribute.value().udata_value())
     }
 }
 
@@ -68,20 +89,23 @@ pub fn entries<'a>(unit: &gimli::Unit<Bytes<'a>>, start: usize) -> Result<Vec<En
             continue;
         };
         let code = offset..start + raw.next_offset().0;
-        let mut attributes = Vec::new();
+        let mut attributes = Vec::with_capacity(abbreviation.attributes().len());
         for specification in abbreviation.attributes() {
             let begin = start + raw.next_offset().0;
             let attribute = raw.read_attribute(*specification)?;
             if specification.form() == gimli::DW_FORM_indirect {
                 return unsupported("DW_FORM_indirect");
             }
+            let end = start + raw.next_offset().0;
+            let (Ok(begin), Ok(end)) = (u32::try_from(begin), u32::try_from(end)) else {
+                return unsupported("4 GB of debug information");
+            };
             attributes.push(Attribute {
-                name: specification.name(),
+                inner: attribute,
                 form: specification.form(),
-                implicit: specification.implicit_const_value(),
-                range: begin..start + raw.next_offset().0,
-                value: attribute.value(),
-                raw: attribute.raw_value(),
+                implicit: specification.implicit_const_value().unwrap_or(0),
+                start: begin,
+                length: end - begin,
             });
         }
         let entry = Entry {

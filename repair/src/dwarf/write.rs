@@ -43,7 +43,7 @@ pub fn rewrite<'a, 'd>(
     elf: &Elf<'a>,
     sections: &Sections,
     debug: &Debug<'d>,
-    units: &[(&UnitInfo<'d>, Vec<Change>)],
+    units: &[(UnitInfo<'d>, Vec<Change>)],
 ) -> Result<Elf<'a>> {
     let mut writer = Writer::new(elf)?;
     let mut splices = Vec::new();
@@ -102,7 +102,7 @@ impl<'a> Writer<'a> {
     fn info(
         &mut self,
         (sections, debug): (&Sections, &Debug),
-        units: &[(&UnitInfo, Vec<Change>)],
+        units: &[(UnitInfo, Vec<Change>)],
         splices: &Splices,
         patches: &[Patch],
         moved_tables: &[(usize, usize)],
@@ -131,8 +131,8 @@ impl<'a> Writer<'a> {
                 None => patch(&mut data, field, *offset as u64, 4)?,
             }
         }
-        for lists in self.lists.iter().filter(|lists| lists.symbol.is_some()) {
-            let moved = lists.splices();
+        let all_moved: Vec<Splices> = self.lists.iter().map(Lists::splices).collect();
+        for (lists, moved) in self.lists.iter().zip(&all_moved).filter(|(lists, _)| lists.symbol.is_some()) {
             for relocation in &mut list {
                 if lists.symbol == Some(relocation.symbol) && !moved.is_empty() {
                     relocation.addend = moved.map(relocation.addend as usize) as i64;
@@ -143,13 +143,13 @@ impl<'a> Writer<'a> {
             let field =
                 splices.inserted(wanted.splice).ok_or_else(|| Error::Dwarf("a lost change".into()))?;
             let (lists, offset) = match &wanted.list {
-                Placed::Inserted(lists, number) => {
-                    let lists = &self.lists[*lists];
-                    (lists, lists.inserted(&lists.splices(), *number)?)
+                Placed::Inserted(section, number) => {
+                    let lists = &self.lists[*section];
+                    (lists, lists.inserted(&all_moved[*section], *number)?)
                 }
-                Placed::Appended(lists, offset) => {
-                    let lists = &self.lists[*lists];
-                    let start = lists.splices().map(self.elf.sections[lists.section].data.len());
+                Placed::Appended(section, offset) => {
+                    let lists = &self.lists[*section];
+                    let start = all_moved[*section].map(self.elf.sections[lists.section].data.len());
                     (lists, start + offset)
                 }
                 Placed::Nowhere | Placed::InPlace | Placed::Indexed(_) => continue,

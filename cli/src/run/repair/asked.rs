@@ -37,6 +37,10 @@ impl Proved for Asked {
         self.0.machine(edge).iter().map(step).collect()
     }
 
+    fn stores_at_end(&self, edge: usize) -> bool {
+        self.0.stores_at_end(edge)
+    }
+
     fn source(&self, edge: usize) -> Vec<SourceStep> {
         let step = |position: &locate::SourcePosition| {
             let place = position.location.as_ref();

@@ -206,6 +206,17 @@ impl Locator {
         &self.edges[edge].machine
     }
 
+    /// Whether the memories may differ where an edge ends, or the machine writes after its last position on it.
+    pub fn stores_at_end(&self, edge: usize) -> bool {
+        let to = self.function.edges[edge].to as usize;
+        let node = &self.function.nodes[to];
+        let equal =
+            |one: &&Predicate| matches!(one, Predicate::MemoryEqual { except, .. } if except.is_empty());
+        let equal = node.invariants.iter().filter(equal).count();
+        let same = node.role == proof::NodeRole::Exit || equal >= self.setting.regions.len();
+        self.edges[edge].stores_at_end || !same
+    }
+
     /// Positions of the source on an edge, its end included.
     pub fn source(&self, edge: usize) -> &[SourcePosition] {
         &self.edges[edge].source

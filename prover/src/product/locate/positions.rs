@@ -19,6 +19,8 @@ pub(super) struct EdgePositions {
     pub(super) node: usize,
     pub(super) machine_steps: Vec<usize>,
     pub(super) machine: Vec<MachinePosition>,
+    /// Whether memory is written after the last position of the machine.
+    pub(super) stores_at_end: bool,
     pub(super) elements: Vec<Element>,
     pub(super) source: Vec<SourcePosition>,
     /// Kept walks.
@@ -81,6 +83,7 @@ impl Locator {
             node: edge.from as usize,
             machine_steps,
             machine,
+            stores_at_end: stored,
             elements,
             source,
             source_walks: BTreeMap::new(),

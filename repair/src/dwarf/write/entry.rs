@@ -28,13 +28,13 @@ pub(super) fn change_entry(
     let mut changed = false;
     let mut specifications: Vec<Specification> = Vec::new();
     for attribute in &entry.attributes {
-        if !gone.contains(&attribute.name) {
-            specifications.push((attribute.name, attribute.form, attribute.implicit));
+        if !gone.contains(&attribute.name()) {
+            specifications.push((attribute.name(), attribute.form, attribute.implicit()));
             continue;
         }
         changed = true;
-        if !attribute.range.is_empty() {
-            splices.push(Splice { range: attribute.range.clone(), with: Vec::new() });
+        if !attribute.range().is_empty() {
+            splices.push(Splice { range: attribute.range(), with: Vec::new() });
         }
     }
     if let Placed::Indexed(index) = placed {

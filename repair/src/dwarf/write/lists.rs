@@ -288,8 +288,8 @@ pub(super) fn section_name(version: u16) -> &'static str {
 fn next_list(info: &UnitInfo, sections: &Sections, entry: usize) -> Result<Option<usize>> {
     for entry in &info.entries[entry + 1..] {
         let Some(location) = entry.attribute(gimli::DW_AT_location) else { continue };
-        let Some(start) = list_offset(info, sections, location.value)? else { continue };
-        let views = entry.attribute(gimli::DW_AT_GNU_locviews).map(|attribute| attribute.raw);
+        let Some(start) = list_offset(info, sections, location.value())? else { continue };
+        let views = entry.attribute(gimli::DW_AT_GNU_locviews).map(|attribute| attribute.raw());
         return Ok(Some(match views {
             Some(AttributeValue::SecOffset(views)) => start.0.min(views),
             _ => start.0,
@@ -301,7 +301,7 @@ fn next_list(info: &UnitInfo, sections: &Sections, entry: usize) -> Result<Optio
 /// Where the last list of a unit ends.
 fn last_list<'d>(debug: &Debug<'d>, info: &UnitInfo<'d>) -> Result<Option<usize>> {
     for entry in info.entries.iter().rev() {
-        if let Some(range) = debug.list_bytes(&info.unit, &info.entries, entry)? {
+        if let Some(range) = debug.list_bytes(&info.unit, &info.lists, entry)? {
             return Ok(Some(range.end));
         }
     }
@@ -329,8 +329,9 @@ pub(super) fn list_offset(
 
 /// The contribution to `.debug_loclists` whose table a unit uses, and how many entries the table has.
 fn table(info: &UnitInfo, data: &[u8]) -> Option<(usize, usize)> {
-    let values = info.entries.iter().flat_map(|entry| &entry.attributes).map(|attribute| attribute.value);
-    values.into_iter().find(|value| matches!(value, AttributeValue::DebugLocListsIndex(_)))?;
+    if !info.lists.indexed {
+        return None;
+    }
     let header = info.unit.loclists_base.0.checked_sub(HEADER_BYTES)?;
     let count = data.get(header.checked_add(8)?..)?.get(..4)?;
     let count = u32::from_le_bytes(count.try_into().ok()?) as usize;
@@ -341,13 +342,8 @@ fn table(info: &UnitInfo, data: &[u8]) -> Option<(usize, usize)> {
 
 /// The end of what a unit has in `.debug_loclists`; nothing if it has nothing there.
 fn contribution(info: &UnitInfo, elf: &Elf, section: usize) -> Result<Option<usize>> {
-    let values = info.entries.iter().flat_map(|entry| &entry.attributes).map(|attribute| attribute.value);
-    let mut known = values.filter_map(|value| match value {
-        AttributeValue::LocationListsRef(offset) => Some(offset.0),
-        AttributeValue::DebugLocListsIndex(_) => Some(info.unit.loclists_base.0),
-        _ => None,
-    });
-    let Some(known) = known.next() else { return Ok(None) };
+    let known = info.lists.offset.or(info.lists.indexed.then_some(info.unit.loclists_base.0));
+    let Some(known) = known else { return Ok(None) };
     let data = &elf.sections[section].data;
     let mut at = 0usize;
     while let Some(field) = data.get(at..).and_then(|rest| rest.get(..4)) {

@@ -34,13 +34,13 @@ pub(super) fn inside(
         Ok(splices.map(old).wrapping_sub(start))
     };
     for attribute in info.entries.iter().flat_map(|entry| &entry.attributes) {
-        if splices.replaces(attribute.range.start) && !attribute.range.is_empty() {
+        if splices.replaces(attribute.range().start) && !attribute.range().is_empty() {
             continue;
         }
-        match (&attribute.raw, attribute.form) {
+        match (attribute.raw(), attribute.form) {
             (AttributeValue::UnitRef(UnitOffset(old)), form) => {
-                let new = moved(*old)?;
-                if new == *old {
+                let new = moved(old)?;
+                if new == old {
                     continue;
                 }
                 let bytes = match form {
@@ -53,7 +53,7 @@ pub(super) fn inside(
                 if bytes < 8 && new >> (8 * bytes) != 0 {
                     return unsupported("a reference that grows");
                 }
-                patch(data, splices.map(attribute.range.start), new as u64, bytes)?;
+                patch(data, splices.map(attribute.range().start), new as u64, bytes)?;
             }
             (AttributeValue::Exprloc(expression), _) => {
                 each_type(&expression.0, encoding, |place, old, width| {
@@ -63,7 +63,7 @@ pub(super) fn inside(
             }
             _ => {}
         }
-        if let Some(offset) = list_offset(info, sections, attribute.value)? {
+        if let Some(offset) = list_offset(info, sections, attribute.value())? {
             each_expression(sections, offset, encoding, |expression| {
                 each_type(&expression, encoding, |place, old, width| {
                     let new = moved(old)?;
