@@ -183,7 +183,7 @@ impl<'a> Object<'a> {
         };
         let mut counts: Vec<Option<Counts>> = claims.iter().map(|_| None).collect();
         let mut changed: Vec<(UnitInfo, Vec<Change>)> = Vec::new();
-        self.each_unit(&debug, &functions, |unit| {
+        self.each_unit(&debug, &functions, |mut unit| {
             let mut changes = Vec::new();
             for info in &unit.functions {
                 let function = &claims[info.number];
@@ -203,6 +203,7 @@ impl<'a> Object<'a> {
                 counts[info.number] = Some(count(function.instructions.len(), &pairs));
             }
             if !changes.is_empty() {
+                unit.forget_all_but(&changes.iter().map(|change| change.entry).collect());
                 changed.push((unit, changes));
             }
             Ok(())

@@ -6,7 +6,7 @@ use crate::error::{Result, unsupported};
 use crate::expression::{Encoded, Field, FieldSymbol};
 use crate::relocation::{Relocation, Symbol, place, relocated, relocations, symbols};
 use gimli::{AttributeValue, LittleEndian, Reader, SectionId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Sections as they are read: with relocations applied.
@@ -50,6 +50,26 @@ pub struct UnitInfo<'a> {
     pub lists: ListUses,
     /// The functions.
     pub functions: Vec<FunctionInfo>,
+}
+
+impl UnitInfo<'_> {
+    /// Forgets what is not needed to rewrite the unit if only these entries change: whole units in memory are a large
+    /// multiple of their size.
+    pub fn forget_all_but(&mut self, changed: &HashSet<usize>) {
+        for (number, entry) in self.entries.iter_mut().enumerate() {
+            if changed.contains(&number) {
+                continue;
+            }
+            entry.attributes.retain(|attribute| {
+                let refers =
+                    matches!(attribute.raw(), AttributeValue::UnitRef(_) | AttributeValue::Exprloc(_));
+                refers
+                    || list_key(attribute.value()).is_some()
+                    || attribute.name() == gimli::DW_AT_GNU_locviews
+            });
+            entry.attributes.shrink_to_fit();
+        }
+    }
 }
 
 /// Which location lists the entries of a unit refer to.
