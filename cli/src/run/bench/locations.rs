@@ -102,9 +102,9 @@ pub(super) struct Counts {
     #[serde(rename = "true")]
     pub(super) true_value: usize,
     pub(super) wrong: usize,
-    nothing: usize,
-    unreached: usize,
-    unmatched: usize,
+    pub(super) nothing: usize,
+    pub(super) unreached: usize,
+    pub(super) unmatched: usize,
 }
 
 impl Counts {

@@ -213,7 +213,6 @@ impl Asked {
                     steps: 1000 * args.check_stops as usize,
                     patience: 32 * args.check_stops,
                     limits: Limits { answer: ANSWER, ..Limits::default() },
-                    ..Extent::default()
                 };
                 total.add(check(debugger, &optimised, &plain, &self.arguments, plan, &globals, extent)?);
             }

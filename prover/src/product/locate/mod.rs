@@ -210,8 +210,7 @@ impl Locator {
     pub fn stores_at_end(&self, edge: usize) -> bool {
         let to = self.function.edges[edge].to as usize;
         let node = &self.function.nodes[to];
-        let equal =
-            |one: &&Predicate| matches!(one, Predicate::MemoryEqual { except, .. } if except.is_empty());
+        let equal = |one: &&proof::Predicate| matches!(one, proof::Predicate::MemoryEqual { except, .. } if except.is_empty());
         let equal = node.invariants.iter().filter(equal).count();
         let same = node.role == proof::NodeRole::Exit || equal >= self.setting.regions.len();
         self.edges[edge].stores_at_end || !same
