@@ -72,7 +72,8 @@ pub trait Lookup: std::fmt::Debug {
         None
     }
 
-    /// The instructions that wrote to an object when the run took them out of their blocks, in that order.
+    /// The instructions that wrote to an object when the run took them out of their blocks, in that order; none if
+    /// there are more than a few.
     fn noted_writes(&self, object: Object) -> Vec<InstId> {
         let _ = object;
         Vec::new()

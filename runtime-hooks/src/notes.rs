@@ -14,6 +14,9 @@ use crate::identity::Identities;
 /// Operands are few; a use list may be long, and what is used that often belongs to nobody.
 const MAX_USERS: usize = 16;
 
+/// What is written to more often than this connects nobody with anybody.
+const MAX_WRITES: usize = 64;
+
 /// The notes of one run.
 #[derive(Default)]
 pub struct Notes {
@@ -59,11 +62,13 @@ impl Notes {
         &self.operands[start as usize..self.taken[index].1 as usize]
     }
 
-    /// The instructions that were taken out and wrote to an object, in order.
+    /// The instructions that were taken out and wrote to an object, in order; none if there are many.
     pub fn writes(&self, object: Object) -> impl Iterator<Item = InstId> {
         let writes = &self.sorted().writes;
         let start = writes.partition_point(|(of, _)| *of < object);
-        writes[start..].iter().take_while(move |(of, _)| *of == object).map(|(_, inst)| *inst)
+        let end = writes.partition_point(|(of, _)| *of <= object);
+        let writes = if end - start > MAX_WRITES { &[] } else { &writes[start..end] };
+        writes.iter().map(|(_, inst)| *inst)
     }
 
     /// A run begins anew. Keeps the room.
@@ -147,6 +152,11 @@ mod tests {
         assert_eq!(notes.operands(InstId(6)), []);
         assert_eq!(notes.writes(object).collect::<Vec<_>>(), [a, InstId(5)]);
         assert_eq!(notes.writes(Object::Argument(0)).count(), 0);
+        for many in 100..100 + MAX_WRITES as u32 {
+            notes.note(InstId(many), [].into_iter(), Some(object));
+        }
+        assert_eq!(notes.writes(object).count(), 0, "too many");
+        assert_eq!(notes.writes(Object::Inst(a)).count(), 1);
         notes.clear();
         assert_eq!(notes.operands(a), []);
         assert_eq!(notes.writes(object).count(), 0);

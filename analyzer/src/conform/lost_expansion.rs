@@ -96,7 +96,7 @@ fn is_step_beside(case: &Case<'_, '_>, following: InstId) -> bool {
     let (lookup, id) = (case.run.lookup, case.inst().id);
     let phis = lookup.operands(id).into_iter().flatten();
     let mut headers = phis.filter_map(|used| {
-        let phi = case.lineage.destinations.iter().find(|d| d.inst.id == used)?;
+        let phi = case.lineage.destination(used)?;
         let steps = phi.inst.flags.has(InstFlags::PHI) && lookup.operands(used).contains(&Some(id));
         steps.then(|| case.changes.block_before(phi.at.block)).flatten()
     });

@@ -27,10 +27,7 @@ fn is_moved_up(case: &Case<'_, '_>, source: &Source) -> bool {
     let (Some(old), Some(from)) = (case.source_inst(source.inst), case.source_block(source.inst)) else {
         return false;
     };
-    let joins = |by: metaloc_record::InstId| {
-        let mut destinations = case.lineage.destinations.iter();
-        destinations.any(|d| d.inst.id == by && d.inst.flags.has(InstFlags::PHI))
-    };
+    let joins = |by| case.lineage.destination(by).is_some_and(|d| d.inst.flags.has(InstFlags::PHI));
     old.opcode == case.inst().opcode
         && case.lineage.replaced_by.get(&source.inst).is_some_and(|by| joins(by.inst))
         && case.placements.passes(case.block, from)

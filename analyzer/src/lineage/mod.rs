@@ -32,6 +32,7 @@ use rustc_hash::FxHashMap;
 
 use crate::changes::{At, Changes};
 use crate::finding::{Link, Source};
+use crate::inst_map::InstMap;
 use reader::Reader;
 use sources::Foreign;
 
@@ -116,9 +117,16 @@ pub struct Lineage<'a> {
     pub replaced_by: FxHashMap<InstId, ReplacedBy>,
     /// The instruction of P whose uses another one took over, the first if there were several.
     pub replaced: FxHashMap<InstId, InstId>,
+    /// Where in the list of destinations an instruction is; empty until [`uses::link`] needs it.
+    index: InstMap<u32>,
 }
 
 impl<'a> Lineage<'a> {
+    /// The destination that an instruction is. Answers once there is one whose location is in question.
+    pub fn destination(&self, inst: InstId) -> Option<&Destination<'a>> {
+        self.index.get(inst).map(|at| &self.destinations[*at as usize])
+    }
+
     /// Reads the events of a run.
     pub fn new(run: &PassRun<'a>, changes: &Changes<'a>) -> Lineage<'a> {
         let reader = Reader::new(run, changes);

@@ -17,7 +17,6 @@ use super::sources::MAX_REPLACED;
 use super::{Destination, Lineage, Origin};
 use crate::changes::Changes;
 use crate::finding::{Link, Source};
-use crate::inst_map::InstMap;
 use crate::location_sets::is_real;
 
 /// How many times operands of operands are followed.
@@ -36,11 +35,10 @@ pub(crate) fn link<'a>(
     if asked.is_empty() {
         return;
     }
-    let mut index = InstMap::default();
     for (destination, at) in lineage.destinations.iter().zip(0u32..) {
-        index.insert(destination.inst.id, at);
+        lineage.index.insert(destination.inst.id, at);
     }
-    let mut uses = Uses { run, changes, destinations: &mut lineage.destinations, index };
+    let mut uses = Uses { run, changes, lineage };
     uses.link_writes(asked);
     for _ in 0..MAX_ROUNDS {
         let linked = asked.iter().filter(|at| uses.link_operands(**at)).count();
@@ -52,16 +50,14 @@ pub(crate) fn link<'a>(
         uses.link_uses(at);
     }
     for &at in asked {
-        uses.destinations[at].sources.sort_by_key(|s| s.link);
+        uses.lineage.destinations[at].sources.sort_by_key(|s| s.link);
     }
 }
 
 struct Uses<'u, 'a> {
     run: &'u PassRun<'a>,
     changes: &'u mut Changes<'a>,
-    destinations: &'u mut Vec<Destination<'a>>,
-    /// Where in the list of destinations an instruction is.
-    index: InstMap<u32>,
+    lineage: &'u mut Lineage<'a>,
 }
 
 impl<'a> Uses<'_, 'a> {
@@ -69,7 +65,7 @@ impl<'a> Uses<'_, 'a> {
         // How many writes of the run have each location.
         let mut taken: Option<FxHashMap<LocId, usize>> = None;
         for &at in asked {
-            let destination = &self.destinations[at];
+            let destination = &self.lineage.destinations[at];
             if !may_write(destination) {
                 continue;
             }
@@ -80,7 +76,7 @@ impl<'a> Uses<'_, 'a> {
             }
             let taken = taken.get_or_insert_with(|| {
                 let mut taken = FxHashMap::default();
-                for write in self.destinations.iter().filter(|d| may_write(d)) {
+                for write in self.lineage.destinations.iter().filter(|d| may_write(d)) {
                     *taken.entry(write.inst.loc).or_default() += 1;
                 }
                 taken
@@ -98,13 +94,13 @@ impl<'a> Uses<'_, 'a> {
             let link = |inst: InstId, loc| Source { inst, loc, link: Link::Write, via: None };
             let found: Vec<Source> =
                 gone.take(MAX_REPLACED).map(|was| link(was.inst.id, was.inst.loc)).collect();
-            self.destinations[at].sources.extend(found);
+            self.lineage.destinations[at].sources.extend(found);
         }
     }
 
     /// True if there is something new.
     fn link_operands(&mut self, at: usize) -> bool {
-        let destination = &self.destinations[at];
+        let destination = &self.lineage.destinations[at];
         let (id, opcode) = (destination.inst.id, destination.inst.opcode);
         let has_value = !destination.inst.flags.has(InstFlags::TERMINATOR);
         if destination.sources.is_empty() || !has_value || destination.inst.flags.has(InstFlags::PHI) {
@@ -119,12 +115,12 @@ impl<'a> Uses<'_, 'a> {
                 continue;
             };
             let source = Source { inst: operand, loc: was.inst.loc, link: Link::Operand, via: None };
-            let sources = &mut self.destinations[at].sources;
+            let sources = &mut self.lineage.destinations[at].sources;
             if !sources.iter().any(|s| s.inst == operand) {
                 sources.push(source);
             }
         }
-        self.destinations[at].sources.len() > before
+        self.lineage.destinations[at].sources.len() > before
     }
 
     /// What was used in the places where the users of an instruction use it, by what these stand for.
@@ -132,7 +128,7 @@ impl<'a> Uses<'_, 'a> {
         let lookup = self.run.lookup;
         let mut found = Vec::new();
         for user in lookup.users(used).unwrap_or_default() {
-            let Some(user) = self.destination(user) else { continue };
+            let Some(user) = self.lineage.destination(user) else { continue };
             if user.inst.flags.has(InstFlags::PHI) {
                 continue;
             }
@@ -153,7 +149,7 @@ impl<'a> Uses<'_, 'a> {
     }
 
     fn link_uses(&mut self, at: usize) {
-        let destination = &self.destinations[at];
+        let destination = &self.lineage.destinations[at];
         let flags = destination.inst.flags;
         let has_place = flags.has(InstFlags::PHI) || flags.has(InstFlags::TERMINATOR);
         let lost = destination.origin == Origin::Created && !destination.inst.loc.is_some();
@@ -170,7 +166,8 @@ impl<'a> Uses<'_, 'a> {
             next += 1;
             let Some(users) = self.run.lookup.users(part).filter(|users| !users.is_empty()) else { return };
             for user in users {
-                let Some(user) = self.destination(user).filter(|user| user.origin == Origin::Created) else {
+                let Some(user) = self.lineage.destination(user).filter(|user| user.origin == Origin::Created)
+                else {
                     return;
                 };
                 let mut replaced = user.sources.iter().filter(|s| s.link == Link::Replace).peekable();
@@ -188,16 +185,13 @@ impl<'a> Uses<'_, 'a> {
                 return;
             }
         }
-        self.destinations[at].sources.extend(whole);
+        self.lineage.destinations[at].sources.extend(whole);
     }
 
     fn is_new_phi(&self, inst: InstId) -> bool {
-        self.destination(inst)
+        self.lineage
+            .destination(inst)
             .is_some_and(|d| d.origin == Origin::Created && d.inst.flags.has(InstFlags::PHI))
-    }
-
-    fn destination(&self, inst: InstId) -> Option<&Destination<'a>> {
-        self.index.get(inst).map(|at| &self.destinations[*at as usize])
     }
 }
 
