@@ -7,7 +7,7 @@
 //!
 //! Likely where a location was taken away by a call or by setting none; a note for what was created without one,
 //! since nothing says that it was made from the instructions that it replaced. Nothing if one of the sources is on all
-//! paths by itself (a peephole), or if the destination left the loop of one: then a drop is right.
+//! paths by itself (a peephole), if one had no location (merged with that, the others give none), or if the destination left the loop of one: then a drop is right.
 
 use metaloc_record::{InstFlags, LocId};
 
@@ -24,6 +24,9 @@ pub(super) fn is_open(destination: &Destination<'_>) -> bool {
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if case.is(InstFlags::PHI) || !is_open(case.destination) || !case.sources_conform {
+        return None;
+    }
+    if linked(case.destination).any(|s| !s.loc.is_some()) {
         return None;
     }
     let sources: Vec<Source> = linked(case.destination)
@@ -81,6 +84,32 @@ mod tests {
     #[test]
     fn dropped_though_both_ways_had_it() {
         assert_eq!(hoisted("b3", "", "drop %2"), ["lost_merge likely lost merge %2 <- %2 %4"]);
+    }
+
+    #[test]
+    fn one_of_them_had_none() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2 b4: %1 switch @1
+             b1 -> b3: %2 add @2, %3 br @3
+             b2 -> b3: %4 add @4, %5 br @5
+             b4 -> b3: %6 add, %8 br @8
+             b3: %7 ret @7
+             after
+             b0 -> b1 b2 b4: %2 add, %1 switch @1
+             b1 -> b3: %3 br @3
+             b2 -> b3: %5 br @5
+             b4 -> b3: %8 br @8
+             b3: %7 ret @7
+             events
+             move %2 b1 b0
+             drop %2
+             replace %4 %2
+             replace %6 %2
+             erase %4
+             erase %6",
+        );
+        assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]

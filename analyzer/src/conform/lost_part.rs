@@ -7,20 +7,28 @@
 //! Likely in the block of what was replaced. In another block, likely for an instruction of the same kind that a PHI
 //! joins with others in place of the old one, if all paths through it pass that and it left no loop: the old one is
 //! still executed there, only earlier on its way (GVN and JumpThreading put loads into predecessors, and keep their
-//! location). Anything else in another block is not judged here.
+//! location). Anything else in another block is not judged here. Nor is it if one of its kind without a location went from
+//! the block: it may stand for that (SLPVectorizer's compares are those of the scalars).
 
-use metaloc_record::InstFlags;
+use metaloc_record::{Inst, InstFlags};
 
 use super::Case;
 use crate::finding::{Confidence, Finding, Link, Source};
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let source = *case.sources_by(Link::Use).next()?;
-    if !case.is_real(source.loc) {
+    if !case.is_real(source.loc) || may_stand_for_another(case) {
         return None;
     }
     let fits = case.stays(source.inst) || is_moved_up(case, &source);
     fits.then(|| case.lost("lost_part", vec![source], Confidence::Likely))
+}
+
+fn may_stand_for_another(case: &Case<'_, '_>) -> bool {
+    let block = case.placements.was(case.block).and_then(|was| case.changes.block_before(was));
+    let is_it =
+        |inst: &Inst| inst.opcode == case.inst().opcode && !case.is_real(inst.loc) && case.is_gone(inst.id);
+    block.is_some_and(|block| block.insts.iter().any(is_it))
 }
 
 fn is_moved_up(case: &Case<'_, '_>, source: &Source) -> bool {
@@ -83,6 +91,31 @@ mod tests {
     #[test]
     fn of_another_kind() {
         assert_eq!(in_predecessor("b2 -> b3", "add", ""), [""; 0]);
+    }
+
+    /// SLPVectorizer: the compares of the scalars had no location.
+    #[test]
+    fn one_of_its_kind_went() {
+        let judge = |loc: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0: %1 fcmp {loc}, %2 fcmp {loc}, %3 select(%1+%2+-) @3, %4 ret(%3) @4
+                 after
+                 b0: %5 fcmp, %6 call(%5) @3, %4 ret(%6) @4
+                 events
+                 create %5
+                 insert %5 b0 %3
+                 create %6
+                 insert %6 b0 %3
+                 set %6 @3
+                 replace %3 %6
+                 erase %3
+                 erase %1
+                 erase %2"
+            ))
+        };
+        assert_eq!(judge("@1"), ["lost_part likely lost preserve %5 <- %3"]);
+        assert_eq!(judge(""), [""; 0]);
     }
 
     /// LoopLoadElimination: the first value is loaded in front of the loop.

@@ -1,7 +1,8 @@
 //! Links that no call tells: by what instructions use, and by what they write to.
 //!
 //! - *write*: a store or a memory intrinsic has no uses, so that nothing connects a new one to those that went. One
-//!   that writes to the object that they wrote to stands for them, unless another write has their location now.
+//!   that writes to the object that they wrote to stands for them, unless another write has their location now. Where
+//!   several are in question and several went with different locations, which is whose is not known, and nothing is said.
 //! - *operand*: where an instruction stands for several, what it uses stands for what these used in the same
 //!   place, if that is of the same kind. So the address of a hoisted load is that of all the loads (PR 86236).
 //! - *use*: if all that uses a new instruction is new as well, and together replaced one instruction of P, then it
@@ -10,7 +11,7 @@
 //!
 //! They are asked of destinations only whose location is in question: each takes questions to the compiler.
 
-use metaloc_record::{InstFlags, InstId, LocId, Opcode, PassRun};
+use metaloc_record::{InstFlags, InstId, LocId, Object, Opcode, PassRun};
 use rustc_hash::FxHashMap;
 
 use super::sources::MAX_REPLACED;
@@ -64,12 +65,15 @@ impl<'a> Uses<'_, 'a> {
     fn link_writes(&mut self, asked: &[usize]) {
         // How many writes of the run have each location.
         let mut taken: Option<FxHashMap<LocId, usize>> = None;
+        let mut asked_of: FxHashMap<Object, usize> = FxHashMap::default();
+        let mut found_of: Vec<(usize, Object, Vec<Source>)> = Vec::new();
         for &at in asked {
             let destination = &self.lineage.destinations[at];
             if !may_write(destination) {
                 continue;
             }
             let Some(object) = self.run.lookup.written(destination.inst.id) else { continue };
+            *asked_of.entry(object).or_insert(0) += 1;
             let writes = self.run.lookup.noted_writes(object);
             if writes.is_empty() {
                 continue;
@@ -94,7 +98,13 @@ impl<'a> Uses<'_, 'a> {
             let link = |inst: InstId, loc| Source { inst, loc, link: Link::Write, via: None };
             let found: Vec<Source> =
                 gone.take(MAX_REPLACED).map(|was| link(was.inst.id, was.inst.loc)).collect();
-            self.lineage.destinations[at].sources.extend(found);
+            found_of.push((at, object, found));
+        }
+        for (at, object, found) in found_of {
+            let alike = found.iter().all(|s| s.loc == found[0].loc);
+            if alike || asked_of.get(&object) == Some(&1) {
+                self.lineage.destinations[at].sources.extend(found);
+            }
         }
     }
 
@@ -317,6 +327,28 @@ mod tests {
         assert_eq!(sunk_with(1, "@4", ""), ["%7 <- clone %2 write %4"]);
         // Something else has the location of the second.
         assert_eq!(sunk(1, "%8 store^1 @4,"), ["%7 <- clone %2", "%8 <- write %4"]);
+    }
+
+    /// PreISelIntrinsicLowering: two copies to one place, each made a loop.
+    #[test]
+    fn which_of_several_writes_is_not_guessed() {
+        let expanded = |second: &str| {
+            read(&format!(
+                "before
+                 b0: %1 call^1 @1, %2 call^1 {second}, %3 ret @3
+                 after
+                 b0: %4 store^1, %5 store^1, %3 ret @3
+                 events
+                 create %4
+                 create %5
+                 remove %1 b0
+                 erase %1
+                 remove %2 b0
+                 erase %2"
+            ))
+        };
+        assert_eq!(expanded("@2"), ["%4 <-", "%5 <-"]);
+        assert_eq!(expanded("@1"), ["%4 <- write %1 write %2", "%5 <- write %1 write %2"]);
     }
 
     /// GVN: a load in the one predecessor that does not have the value.
