@@ -121,3 +121,43 @@ fn a_kernel_is_proved_as_32_bit_code() {
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(said["configuration"].as_str(), Some("gcc-12, paper's flags, i386"), "{said}");
 }
+
+#[test]
+fn a_table_that_is_kept_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.tsv");
+    let bench = |kernels: &str| metaloc().args(["bench", "prove", "--only", kernels, "--save"]).arg(&table);
+    ran(bench("vpv")).with_status(0);
+    // A row that is there is taken as it is.
+    let text = std::fs::read_to_string(&table).unwrap();
+    let seconds = text.lines().last().unwrap().split('\t').nth(3).unwrap().to_owned();
+    std::fs::write(&table, text.replace(&format!("\t{seconds}\t"), "\t77.50\t")).unwrap();
+    let said = ran(bench("va,vpv").args(["--format", "json"])).with_status(0).stdout;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((said["proved"].as_u64(), said["most_seconds"].as_f64()), (Some(2), Some(77.5)), "{said}");
+    let text = std::fs::read_to_string(&table).unwrap();
+    let kernels: Vec<&str> = text.lines().skip(2).map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(kernels, ["va", "vpv"]);
+    let other = ran(bench("va").args(["--target", "i386"])).with_status(2).stderr;
+    assert!(other.contains("has rows of \"gcc-12, paper's flags, 60 s"), "{other}");
+}
+
+#[test]
+fn obligations_are_asked_for_again_and_the_share_is_said() {
+    let bench = metaloc().args(["bench", "prove", "--only", "vpv", "--confirm", "z3", "--every", "9"]);
+    let said = ran(bench.args(["--format", "json"])).with_status(0).stdout;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let counts = &said["confirmed"];
+    assert!(counts["confirmed"].as_u64() >= Some(5), "{counts}");
+    assert_eq!((counts["open"].as_u64(), counts["refuted"].as_u64()), (Some(0), Some(0)), "{counts}");
+}
+
+#[test]
+fn a_static_search_proves_what_is_simple_and_a_loop_can_be_unrolled_by_hand() {
+    let bench = metaloc().args(["bench", "prove", "--set", "steps", "--order", "static", "--format", "json"]);
+    let said = ran(bench.args(["--limit", "5"])).with_status(0).stdout;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((said["of"].as_u64(), said["order"].as_str()), (Some(6), Some("static")), "{said}");
+    let first = &said["kernels"][0];
+    assert_eq!((first["verdict"].as_str(), first["unroll"].as_u64()), (Some("proved"), Some(2)), "{first}");
+}

@@ -23,7 +23,7 @@ use crate::run::prove::check;
 use crate::run::prove::{FunctionResult, Queries, Summary, VerdictName};
 use crate::status::Status;
 use saved::Saved;
-use table::{Row, Shape, Table};
+use table::{Asked, Row, Shape, Table};
 
 /// What a function may take beyond its limit before its process is ended: one last question to the solver.
 const GRACE: Duration = Duration::from_secs(30);
@@ -34,9 +34,12 @@ pub fn run(args: &BenchProve) -> Result<Status> {
     let llvm = find_llvm(&args.kernels.llvm)?;
     let configuration = configuration(&llvm, &args.kernels)?;
     let kernels = wanted_of(args.set, &args.only)?;
-    let title =
-        format!("{}, {} s for each function, {} order", configuration.name, args.limit, args.order.name());
-    let saved = args.save.as_deref().map(|path| Saved::open(path, &title)).transpose()?;
+    let asked = Asked {
+        configuration: configuration.name.clone(),
+        limit_seconds: args.limit,
+        order: args.order.name(),
+    };
+    let saved = args.save.as_deref().map(|path| Saved::open(path, &asked.title())).transpose()?;
     let progress = Progress::new(kernels.len());
     let rows = parallel::map(&kernels, parallel::workers(args.kernels.jobs), |kernel| {
         let known = saved.as_ref().and_then(|saved| saved.row(&kernel.label()));
@@ -51,7 +54,7 @@ pub fn run(args: &BenchProve) -> Result<Status> {
         Ok(row)
     })?;
     drop(progress);
-    let table = Table::new(title, rows);
+    let table = Table::new(asked, rows);
     output::print(&match args.kernels.format {
         Format::Text => table.text(),
         Format::Json => serde_json::to_string_pretty(&table)? + "\n",

@@ -56,12 +56,28 @@ impl Shape {
     }
 }
 
+/// What a table is of.
+#[derive(Debug, Serialize)]
+pub(super) struct Asked {
+    /// Compiler, flags and target.
+    pub(super) configuration: String,
+    pub(super) limit_seconds: u64,
+    pub(super) order: &'static str,
+}
+
+impl Asked {
+    /// For people, and to know a file again.
+    pub(super) fn title(&self) -> String {
+        format!("{}, {} s for each function, {} order", self.configuration, self.limit_seconds, self.order)
+    }
+}
+
 /// `metaloc.bench-prove/1`.
 #[derive(Debug, Serialize)]
 pub(super) struct Table {
     schema: &'static str,
-    /// Compiler, flags, target, limit and order.
-    title: String,
+    #[serde(flatten)]
+    asked: Asked,
     proved: usize,
     of: usize,
     /// Mean time of the kernels that were proved.
@@ -76,7 +92,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(title: String, kernels: Vec<Row>) -> Table {
+    pub(super) fn new(asked: Asked, kernels: Vec<Row>) -> Table {
         let proved: Vec<f64> = kernels
             .iter()
             .filter(|row| row.result.verdict == VerdictName::Proved)
@@ -86,15 +102,15 @@ impl Table {
         for row in kernels.iter().filter(|row| row.result.verdict != VerdictName::Proved) {
             classes.entry(class(&row.result).to_owned()).or_default().push(row.kernel.clone());
         }
-        let asked = kernels.iter().filter_map(|row| row.confirmed);
-        let confirmed = asked.reduce(|sum, counts| Counts {
+        let counted = kernels.iter().filter_map(|row| row.confirmed);
+        let confirmed = counted.reduce(|sum, counts| Counts {
             confirmed: sum.confirmed + counts.confirmed,
             open: sum.open + counts.open,
             refuted: sum.refuted + counts.refuted,
         });
         Table {
             schema: "metaloc.bench-prove/1",
-            title,
+            asked,
             proved: proved.len(),
             of: kernels.len(),
             mean_seconds: proved.iter().sum::<f64>() / proved.len().max(1) as f64,
@@ -116,7 +132,7 @@ impl Table {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut text = format!("{}\n\n", self.title);
+        let mut text = format!("{}\n\n", self.asked.title());
         let _ = writeln!(
             text,
             "{:8} {:11} {:11} {:>6} {:>5} {:>7} {:>6} {:>6} {:>5} {:>5} {:>6} {:>5} {:>5} {:>5}",
@@ -215,10 +231,14 @@ pub(super) mod tests {
         Row { kernel: name.to_owned(), result, product: None, memory_mib: 12, confirmed: None, commit: None }
     }
 
+    fn asked() -> Asked {
+        Asked { configuration: "x".to_owned(), limit_seconds: 60, order: "ranked" }
+    }
+
     #[test]
     fn the_mean_is_that_of_proofs_and_failures_are_counted_by_class() {
         let table = Table::new(
-            "x".into(),
+            asked(),
             vec![
                 row("one", VerdictName::Proved, None, 2.0),
                 row("two", VerdictName::Proved, None, 4.0),
@@ -237,7 +257,7 @@ pub(super) mod tests {
             ["one", "two", "three"].map(|name| row(name, VerdictName::Proved, None, 1.0)).into();
         rows[0].confirmed = Some(Counts { confirmed: 9, open: 1, refuted: 0 });
         rows[2].confirmed = Some(Counts { confirmed: 9, open: 0, refuted: 1 });
-        let table = Table::new("x".into(), rows);
+        let table = Table::new(asked(), rows);
         assert_eq!(table.unconfirmed(), 1);
         let text = table.text();
         assert!(text.contains("18 of 20 obligations confirmed (90.0%), 1 open, 1 refuted"), "{text}");
