@@ -151,13 +151,3 @@ fn obligations_are_asked_for_again_and_the_share_is_said() {
     assert!(counts["confirmed"].as_u64() >= Some(5), "{counts}");
     assert_eq!((counts["open"].as_u64(), counts["refuted"].as_u64()), (Some(0), Some(0)), "{counts}");
 }
-
-#[test]
-fn a_static_search_proves_what_is_simple_and_a_loop_can_be_unrolled_by_hand() {
-    let bench = metaloc().args(["bench", "prove", "--set", "steps", "--order", "static", "--format", "json"]);
-    let said = ran(bench.args(["--limit", "5"])).with_status(0).stdout;
-    let said: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((said["of"].as_u64(), said["order"].as_str()), (Some(6), Some("static")), "{said}");
-    let first = &said["kernels"][0];
-    assert_eq!((first["verdict"].as_str(), first["unroll"].as_u64()), (Some("proved"), Some(2)), "{first}");
-}
