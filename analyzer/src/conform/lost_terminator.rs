@@ -16,10 +16,12 @@
 //!
 //! A terminator that decides something does not stand for one that goes to the only place there is. If one of its kind
 //! went elsewhere in the run, and all paths pass that, it was taken from there (unswitching, PR 98789). Likely.
+//!
+//! What took the place of an `unreachable` is owed nothing: control never came there.
 
 use metaloc_record::{Block, BlockId, InstFlags};
 
-use super::Case;
+use super::{Case, has_no_code};
 use crate::finding::{Confidence, Finding, Link, Source};
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
@@ -32,6 +34,9 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
         sources.extend(copied(case));
     }
     case.common_location(sources.iter())?;
+    if sources.iter().all(|s| case.source_inst(s.inst).is_some_and(has_no_code)) {
+        return None;
+    }
     let mut from = case.source_block(sources[0].inst)?;
     if let Some((source, block)) = decided_elsewhere(case, from) {
         (sources, from) = (vec![source], block);
@@ -103,6 +108,42 @@ mod tests {
              events
              {events}"
         ))
+    }
+
+    /// UnifyFunctionExitNodes: a branch to the one block that ends with `unreachable`.
+    fn unified(opcode: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1: %2 {opcode} @2
+             b2: %3 {opcode} @3
+             after
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %5 br
+             b2 -> b3: %6 br
+             b3: %4 {opcode}
+             events
+             create %4
+             insert %4 b3
+             remove %2 b1
+             erase %2
+             create %5
+             insert %5 b1
+             remove %3 b2
+             erase %3
+             create %6
+             insert %6 b2"
+        ))
+    }
+
+    #[test]
+    fn in_place_of_a_return() {
+        assert_eq!(unified("ret").len(), 2);
+    }
+
+    #[test]
+    fn in_place_of_what_is_never_reached() {
+        assert_eq!(unified("unreachable"), [""; 0]);
     }
 
     #[test]

@@ -331,12 +331,21 @@ impl Normaliser {
         // Inside a side the condition is known.
         let excluded = self.excluded(arena, condition);
         let then = match *arena.node(then) {
-            Node::Choice { condition: inner, then, .. } if inner == condition => then,
-            Node::Choice { condition: inner, otherwise, .. } if Some(inner) == excluded => otherwise,
+            Node::Choice { condition: inner, then, .. } if inner == condition => {
+                self.rule("choice-known");
+                then
+            }
+            Node::Choice { condition: inner, otherwise, .. } if Some(inner) == excluded => {
+                self.rule("order-excluded");
+                otherwise
+            }
             _ => then,
         };
         let otherwise = match *arena.node(otherwise) {
-            Node::Choice { condition: inner, otherwise, .. } if inner == condition => otherwise,
+            Node::Choice { condition: inner, otherwise, .. } if inner == condition => {
+                self.rule("choice-known");
+                otherwise
+            }
             _ => otherwise,
         };
         if arena.sort(then) == crate::expr::Sort::Bits(1) {
