@@ -248,9 +248,8 @@ fn an_endless_program_is_a_timeout_and_is_ended() {
 #[test]
 fn a_debugger_that_dies_is_an_error_of_its_own() {
     let built = Built::new();
-    // gdb is the parent of its program.
-    let text =
-        "#include <signal.h>\n#include <unistd.h>\nint main(void) { kill(getppid(), SIGKILL); for (;;); }\n";
+    // gdb is the parent of its program, which goes on without it: it has to end by itself.
+    let text = "#include <signal.h>\n#include <unistd.h>\nint main(void) { kill(getppid(), SIGKILL); sleep(5); return 0; }\n";
     let program = built.c("patricide", text, &["gcc-12", "-O0"]);
     let mut session = start(&Gdb, &program);
     let error = session.resume(ALL).unwrap_err();
