@@ -18,7 +18,7 @@ pub use bench::{
 };
 pub use prove::{Prove, SearchOrder, SolverName};
 pub use repair::{Repair, Spread, TableFormat};
-pub use report::Report;
+pub use report::{Report, ReportFormat};
 pub use selftest::{
     Selftest, SelftestClang, SelftestObjects, SelftestObserver, SelftestSwap, SelftestWhat, SelftestX86,
 };

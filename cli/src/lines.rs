@@ -1,5 +1,6 @@
 //! Lines and variables for reports: the source of LLVM, and a pass's file of it compiled anew and swapped in.
 
+use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,18 @@ impl FromStr for LlvmSource {
             folder => LlvmSource::Folder(folder.into()),
         })
     }
+}
+
+/// Where in the source of an LLVM each file of a pass is, by its name; names that several files have are left out.
+pub fn paths(llvm: &Llvm, source: &LlvmSource) -> Result<HashMap<String, String>> {
+    let lines = Lines::open(llvm, Path::new(""), source)?;
+    let mut paths: HashMap<String, Option<String>> = HashMap::new();
+    for file in lines.files()? {
+        let Some(name) = file.file_name().map(|name| name.display().to_string()) else { continue };
+        let inside = file.strip_prefix(&lines.tree).unwrap_or(&file).display().to_string();
+        paths.entry(name).and_modify(|path| *path = None).or_insert(Some(inside));
+    }
+    Ok(paths.into_iter().filter_map(|(name, path)| Some((name, path?))).collect())
 }
 
 /// What of the source package holds passes.

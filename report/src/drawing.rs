@@ -4,9 +4,12 @@
 //! first line of another (`>`); each has a lane of its own between the two, and lanes are used again where they
 //! do not overlap.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::kept_run::{Graph, Spot};
+use metaloc_picture::{Arrow, Box, Drawing, Line};
+
+use crate::kept_run::{Graph, GraphBlock, GraphInst, Spot};
 
 /// What to point at in a graph.
 #[derive(Debug, Clone, Default)]
@@ -38,11 +41,7 @@ pub fn draw(graph: &Graph, highlights: &Highlights) -> String {
             let said: Vec<&str> = said.collect();
             let location = inst.location.as_deref().map_or("-", short);
             let mark = if said.is_empty() { String::new() } else { format!("  <== {}", said.join(", ")) };
-            let text = match inst.text.char_indices().nth(WIDTH) {
-                Some(_) => inst.text.chars().take(WIDTH - 3).chain("...".chars()).collect(),
-                None => inst.text.clone(),
-            };
-            lines.push(format!("{on_path}   {text:width$}  {location}{mark}"));
+            lines.push(format!("{on_path}   {:width$}  {location}{mark}", cut(&inst.text)));
         }
         last.push(lines.len() - 1);
     }
@@ -124,32 +123,43 @@ fn short(location: &str) -> &str {
     location[..end].rfind('/').map_or(location, |at| &location[at + 1..])
 }
 
-/// The graph in the language of graphviz, one cluster.
-pub fn dot(name: &str, graph: &Graph, highlights: &Highlights) -> String {
-    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-    let mut text = format!("  subgraph cluster_{name} {{\n    label=\"{name}\";\n");
-    for (place, block) in graph.blocks.iter().enumerate() {
-        let mut label = format!("{}:\\l", quoted(&block.name));
-        for (instruction, inst) in block.instructions.iter().enumerate() {
+/// The graph as a picture: the path's blocks and the instructions to point at are strong.
+pub fn picture(title: &str, graph: &Graph, highlights: &Highlights) -> Drawing {
+    let boxed = |(place, block): (usize, &GraphBlock)| {
+        let line = |(instruction, inst): (usize, &GraphInst)| {
             let spot = Spot { block: place, instruction };
-            let mark = if highlights.spots.iter().any(|(at, _)| *at == spot) { "==> " } else { "" };
             let location = inst.location.as_deref().map_or("-", short);
-            label += &format!("{mark}{}  [{}]\\l", quoted(&inst.text), quoted(location));
-        }
-        let style = if highlights.path.contains(&place) { ", penwidth=3" } else { "" };
-        text += &format!("    {name}{place} [shape=box, fontname=monospace{style}, label=\"{label}\"];\n");
-        for to in &block.successors {
-            text += &format!("    {name}{place} -> {name}{to};\n");
-        }
+            let strong = highlights.spots.iter().any(|(at, _)| *at == spot);
+            Line { text: format!("{}  [{location}]", cut(&inst.text)), strong }
+        };
+        let mut lines = vec![Line::from(format!("{}:", block.name))];
+        lines.extend(block.instructions.iter().enumerate().map(line));
+        Box { lines, strong: highlights.path.contains(&place) }
+    };
+    let arrows_of = |(from, block): (usize, &GraphBlock)| {
+        let known = block.successors.iter().filter(|&&to| to < graph.blocks.len());
+        let arrow = |&to: &usize| Arrow { from, to, lines: vec![format!("to {}", graph.blocks[to].name)] };
+        known.map(arrow).collect::<Vec<_>>()
+    };
+    Drawing {
+        title: title.to_owned(),
+        boxes: graph.blocks.iter().enumerate().map(boxed).collect(),
+        arrows: graph.blocks.iter().enumerate().flat_map(arrows_of).collect(),
     }
-    text + "  }\n"
+}
+
+/// An instruction, the end of a long one left out.
+fn cut(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(WIDTH) {
+        Some(_) => text.chars().take(WIDTH - 3).chain("...".chars()).collect(),
+        None => text.into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::example;
-    use crate::kept_run::GraphBlock;
     use proptest::prelude::*;
 
     fn highlights() -> Highlights {
@@ -173,7 +183,7 @@ mod tests {
     fn graphviz_gets_its_text() {
         let mut run = example::run();
         run.after.blocks[0].name = "a\"b".to_owned();
-        insta::assert_snapshot!(dot("after", &run.after, &highlights()));
+        insta::assert_snapshot!(metaloc_picture::dot(&[picture("after", &run.after, &highlights())]));
     }
 
     #[test]

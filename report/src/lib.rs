@@ -9,16 +9,19 @@
 //! - [`merge`]: one error per site, however many inputs show it;
 //! - [`pass_names`]: what a pass is called, from its class;
 //! - [`summary`]: the parts of it that are about passes and inputs as a whole;
-//! - [`text`]: the same for people; [`table`]: in one line per pass.
+//! - [`text`]: the same for people; [`table`]: in one line per pass;
+//! - [`html`]: as a page to look at; [`sarif`]: for code hosts and editors.
 
 pub mod confirm;
 pub mod document;
 pub mod drawing;
 #[cfg(test)]
 mod example;
+pub mod html;
 pub mod kept_run;
 pub mod merge;
 pub mod pass_names;
+pub mod sarif;
 pub mod summary;
 pub mod table;
 pub mod text;

@@ -21,7 +21,7 @@ pub struct Options {
 pub fn render(document: &Document, options: Options) -> String {
     let shown = |error: &&Error| options.notes || error.confidence != Confidence::Note;
     let mut text: String =
-        document.errors.iter().filter(shown).map(|error| format!("{}\n", ErrorText(error))).collect();
+        document.errors.iter().filter(shown).map(|error| format!("{}\n", Parts::of(error))).collect();
     if options.by_pass {
         text += &table::by_pass(document);
     }
@@ -33,10 +33,11 @@ pub fn render(document: &Document, options: Options) -> String {
 
 /// One error alone, as in the report.
 pub fn render_error(error: &Error) -> String {
-    format!("{}\n", ErrorText(error))
+    format!("{}\n", Parts::of(error))
 }
 
-fn summary(document: &Document, options: Options) -> String {
+/// One line: how many errors in how much.
+pub(crate) fn summary(document: &Document, options: Options) -> String {
     let count =
         |confidence| document.errors.iter().filter(|error| error.confidence == confidence).count() as u64;
     let (certain, likely, notes) =
@@ -74,11 +75,20 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
-struct ErrorText<'a>(&'a Error);
+/// What there is to say about one error, part by part; other formats say the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parts {
+    /// What the pass should do.
+    pub headline: String,
+    /// What it does instead, and how sure that is.
+    pub verdict: String,
+    /// The rest: a word, and what it is about.
+    pub rows: Vec<(&'static str, String)>,
+}
 
-impl Display for ErrorText<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let error = self.0;
+impl Parts {
+    /// All that is said about an error.
+    pub fn of(error: &Error) -> Parts {
         let level = if error.confidence == Confidence::Note { "note" } else { "error" };
         let destination = instruction(&error.destination.opcode, error.destination.name.as_deref());
         let duty = match error.operation {
@@ -86,17 +96,12 @@ impl Display for ErrorText<'_> {
             Operation::Merge => "merge the locations of its sources for",
             Operation::Drop => "drop the location of",
         };
-        writeln!(f, "{level}: {} should {duty} {destination}", error.pass)?;
-        writeln!(f, "  {}", verdict(error))?;
-        writeln!(f, "  site    {}", site(&error.site))?;
-        for source in &error.sources {
-            writeln!(f, "  source  {}", source_text(source))?;
-        }
-        if let Some(skeleton) = &error.skeleton {
-            writeln!(f, "  update  {skeleton}")?;
-        }
+        let headline = format!("{level}: {} should {duty} {destination}", error.pass);
+        let mut rows = vec![("site", site(&error.site))];
+        rows.extend(error.sources.iter().map(|source| ("source", source_text(source))));
+        rows.extend(error.skeleton.iter().map(|skeleton| ("update", skeleton.clone())));
         if let Some(witness) = error.witnesses.first() {
-            write_witness(f, error, witness)?;
+            rows.extend(witness_rows(error, witness));
         }
         if let Some(Confirmation { llvm, verdict, reason, .. }) = &error.confirmation {
             let said = match verdict {
@@ -105,9 +110,16 @@ impl Display for ErrorText<'_> {
                 Verdict::Unknown => "says nothing about it",
             };
             let reason = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-            writeln!(f, "  newer   LLVM {llvm} {said}{reason}")?;
+            rows.push(("newer", format!("LLVM {llvm} {said}{reason}")));
         }
-        Ok(())
+        Parts { headline, verdict: verdict(error), rows }
+    }
+}
+
+impl Display for Parts {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}\n  {}", self.headline, self.verdict)?;
+        self.rows.iter().try_for_each(|(word, said)| writeln!(f, "  {word:8}{said}"))
     }
 }
 
@@ -173,21 +185,22 @@ fn source_text(source: &Source) -> String {
     format!("{name} at {} by {link}", location.as_deref().map_or("no location".to_owned(), short))
 }
 
-fn write_witness(f: &mut Formatter<'_>, error: &Error, witness: &Witness) -> fmt::Result {
+fn witness_rows(error: &Error, witness: &Witness) -> Vec<(&'static str, String)> {
     let Witness { input, function, size, .. } = witness;
     let times = match error.occurrences {
         0 | 1 => "in".to_owned(),
         many => format!("{many} times, smallest in"),
     };
-    writeln!(f, "  seen    {times} {input}, function {function} ({})", counted(*size, "instruction"))?;
+    let mut rows =
+        vec![("seen", format!("{times} {input}, function {function} ({})", counted(*size, "instruction")))];
     if !witness.extra.is_empty() {
         let extra: Vec<_> = witness.extra.iter().map(|location| short(location)).collect();
-        writeln!(f, "  extra   {}", extra.join(", "))?;
+        rows.push(("extra", extra.join(", ")));
     }
     if !witness.path.is_empty() {
-        writeln!(f, "  path    {}", witness.path.join(" -> "))?;
+        rows.push(("path", witness.path.join(" -> ")));
     }
-    Ok(())
+    rows
 }
 
 #[cfg(test)]

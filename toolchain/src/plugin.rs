@@ -21,7 +21,8 @@ pub const LIBRARY: &str = "libmetaloc_hooks.so";
 const CRATE: &str = "metaloc-runtime-hooks";
 
 /// What the plugin is made from, relative to the root.
-const INGREDIENTS: [&str; 6] = ["Cargo.lock", "Cargo.toml", "runtime-hooks", "analyzer", "record", "report"];
+const INGREDIENTS: [&str; 7] =
+    ["Cargo.lock", "Cargo.toml", "runtime-hooks", "analyzer", "picture", "record", "report"];
 
 /// Folders in them that do not go into the library.
 const NOT_BUILT: [&str; 5] = ["tests", "benches", "schemas", "snapshots", "target"];
@@ -174,6 +175,22 @@ mod tests {
         seen.sort();
         seen.dedup();
         assert_eq!(seen.len(), count);
+    }
+
+    /// Or a change of it would leave a stale plugin in use.
+    #[test]
+    fn every_crate_that_the_plugin_is_linked_from_is_an_ingredient() {
+        let root = root().unwrap();
+        let (mut open, mut seen) = (vec!["runtime-hooks".to_owned()], Vec::new());
+        while let Some(folder) = open.pop() {
+            let manifest = fs::read_to_string(root.join(&folder).join("Cargo.toml")).unwrap();
+            let built = manifest.split("[dev-dependencies]").next().unwrap();
+            let ours = built.lines().filter_map(|line| line.strip_prefix("metaloc-")?.split('.').next());
+            open.extend(ours.map(str::to_owned));
+            assert!(INGREDIENTS.contains(&folder.as_str()), "{folder}");
+            seen.push(folder);
+        }
+        assert!(seen.contains(&"picture".to_owned()), "the walk ended early: {seen:?}");
     }
 
     #[test]

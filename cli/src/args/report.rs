@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use metaloc_toolchain::llvm::Which;
 
-use super::{Format, LlvmArgs};
+use super::LlvmArgs;
 use crate::lines::LlvmSource;
 
 /// Run passes on inputs and report the debug locations that they get wrong
@@ -15,7 +16,7 @@ use crate::lines::LlvmSource;
   metaloc report tailcallelim --llvm 16 --llvm-source auto
   metaloc report LICMPass 'simple-loop-unswitch<nontrivial>' --input tests/ --format json -o report.json
   metaloc report --all --llvm 19 -j 2 --format json -o all.json
-  metaloc report --explain 3f0a --from all.json
+  metaloc report --explain 3f0a --from all.json --format html -o 3f0a.html
   metaloc report tailcallelim licm --llvm 16 --confirm-with 22
 
 Inputs are .ll, .bc and .c files. One without debug information gets synthetic locations (debugify).
@@ -68,8 +69,8 @@ pub struct Report {
     pub jobs: Option<NonZeroUsize>,
 
     /// How to print the report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub format: ReportFormat,
 
     /// Write the report here instead of to standard output
     #[arg(short, value_name = "FILE")]
@@ -78,4 +79,17 @@ pub struct Report {
     /// Print notes too, not only count them
     #[arg(long)]
     pub notes: bool,
+}
+
+/// How to print a report, or an explanation of one error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people
+    Text,
+    /// One JSON document
+    Json,
+    /// SARIF 2.1.0, for code hosts and editors; not with --explain
+    Sarif,
+    /// A page that needs nothing else; with --explain, both control-flow graphs as pictures
+    Html,
 }

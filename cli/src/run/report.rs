@@ -13,13 +13,13 @@ use anyhow::{Context, Result, bail};
 use metaloc_corpus::llvm_tests;
 use metaloc_corpus::own_tests::OwnLine;
 use metaloc_report::merge::{self, Merger};
-use metaloc_report::{Document, text};
+use metaloc_report::{Document, html, sarif, text};
 use metaloc_source::annotate::Annotator;
 use metaloc_toolchain::{Llvm, plugin};
 
 use self::confirm::Newer;
 use super::{find_llvm, find_plugin};
-use crate::args::{Format, Report};
+use crate::args::{Report, ReportFormat};
 use crate::input::{self, Input};
 use crate::lines::{self, Lines, LlvmSource};
 use crate::observe::{Observation, Observer, restrict};
@@ -31,6 +31,9 @@ use crate::progress::Progress;
 use crate::status::Status;
 
 pub fn run(args: &Report) -> Result<Status> {
+    if args.explain.is_some() && args.format == ReportFormat::Sarif {
+        bail!("--explain shows one error as text, json or html: SARIF has no place for graphs");
+    }
     let llvm = find_llvm(&args.llvm)?;
     let newer = args.confirm_with.as_ref().map(|which| Newer::find(which, &llvm)).transpose()?;
     let place = Output::open(args.output.as_deref())?;
@@ -44,7 +47,7 @@ pub fn run(args: &Report) -> Result<Status> {
     if let Some(newer) = newer {
         newer.confirm(args, &observer, &mut document)?;
     }
-    place.finish(&render(args, &document))?;
+    place.finish(&render(args, &observer.llvm, &document)?)?;
     for trouble in &troubles {
         output::complain(trouble);
     }
@@ -216,9 +219,16 @@ fn merge(llvm: &Llvm, observations: Vec<Observation>) -> (Document, Vec<String>)
     (merger.finish(), troubles)
 }
 
-fn render(args: &Report, document: &Document) -> String {
-    match args.format {
-        Format::Text => text::render(document, text::Options { notes: args.notes, by_pass: args.all }),
-        Format::Json => document.to_json(),
-    }
+fn render(args: &Report, llvm: &Llvm, document: &Document) -> Result<String> {
+    let options = text::Options { notes: args.notes, by_pass: args.all };
+    Ok(match args.format {
+        ReportFormat::Text => text::render(document, options),
+        ReportFormat::Json => document.to_json(),
+        ReportFormat::Html => html::render(document, options),
+        ReportFormat::Sarif => {
+            let paths = args.llvm_source.as_ref().map(|source| lines::paths(llvm, source)).transpose()?;
+            let paths = paths.unwrap_or_default();
+            sarif::render(document, &|file| paths.get(file).cloned())
+        }
+    })
 }

@@ -33,9 +33,10 @@ fn an_error_is_shown_with_both_graphs_and_the_path() {
     let made = "%accumulator.ret.tr = add i32 %accumulator.tr, %last";
     assert!(destination.contains(made) && destination.ends_with("<== destination"), "{destination}");
     let dot = std::fs::read_to_string(dot).unwrap();
-    assert!(
-        dot.starts_with("digraph {\n  subgraph cluster_before {") && dot.contains("==> %accumulator.ret.tr")
-    );
+    assert!(dot.starts_with("digraph metaloc {") && dot.contains("==> %accumulator.ret.tr"), "{dot}");
+    let page = report(&input, &["--explain", id, "--format", "html"]).with_status(0).stdout;
+    assert_eq!(page.matches("<svg").count(), 2);
+    assert!(page.contains(r#"<text class="strong""#) && page.contains(made), "{page}");
     // From the report alone, and as a document of its own schema.
     let again =
         ran(metaloc().args(["report", "--llvm", "16", "--format", "json", "--explain", id, "--from", kept]));
@@ -45,6 +46,13 @@ fn an_error_is_shown_with_both_graphs_and_the_path() {
     let complaints: Vec<_> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
     assert_eq!(complaints, [""; 0]);
     assert_eq!(value["run"]["marks"][0]["error"], id.as_str());
+}
+
+#[test]
+fn sarif_has_no_place_for_an_explanation() {
+    let here = StandIn::new();
+    let said = here.run("report", &["gvn", "--explain", "a", "--format", "sarif"]).with_status(2).stderr;
+    assert!(said.starts_with("metaloc: --explain shows one error as text, json or html"), "{said}");
 }
 
 #[test]

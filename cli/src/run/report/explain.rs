@@ -7,12 +7,12 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 use metaloc_report::drawing::{self, Highlights};
 use metaloc_report::kept_run::{KeptRun, Mark};
-use metaloc_report::{Document, Error, Witness, merge, text};
+use metaloc_report::{Document, Error, Witness, html, merge, text};
 use metaloc_source::annotate::Annotator;
 use serde::Serialize;
 
 use super::witness::{self, Inputs};
-use crate::args::{Format, Report};
+use crate::args::{Report, ReportFormat};
 use crate::observe::Observer;
 use crate::output::Output;
 use crate::pass::Passes;
@@ -60,8 +60,9 @@ pub fn run(
         fs::write(path, explanation.dot()).with_context(|| format!("cannot write {}", path.display()))?;
     }
     place.finish(&match args.format {
-        Format::Text => explanation.text(),
-        Format::Json => serde_json::to_string_pretty(&explanation)? + "\n",
+        ReportFormat::Text | ReportFormat::Sarif => explanation.text(),
+        ReportFormat::Html => html::explain(llvm, error, &explanation.run, &explanation.highlights()),
+        ReportFormat::Json => serde_json::to_string_pretty(&explanation)? + "\n",
     })?;
     Ok(Status::Clean)
 }
@@ -134,8 +135,9 @@ impl Explanation<'_> {
 
     fn dot(&self) -> String {
         let (before, after) = self.highlights();
-        let graphs = drawing::dot("before", &self.run.before, &before)
-            + &drawing::dot("after", &self.run.after, &after);
-        format!("digraph {{\n{graphs}}}\n")
+        metaloc_picture::dot(&[
+            drawing::picture("before", &self.run.before, &before),
+            drawing::picture("after", &self.run.after, &after),
+        ])
     }
 }

@@ -1,22 +1,24 @@
 //! The language of graphviz, for those who want another layout.
 
-use super::Drawing;
-use crate::Document;
 use std::fmt::Write;
 
-/// All functions of a document as one graph, each in a cluster.
-pub fn dot(document: &Document) -> String {
+use crate::Drawing;
+
+/// Drawings as one graph, each in a cluster.
+pub fn dot(drawings: &[Drawing]) -> String {
     let mut text = String::from(
-        "digraph proof {\n  node [shape=box, fontname=\"monospace\", fontsize=10];\n  \
+        "digraph metaloc {\n  node [shape=box, fontname=\"monospace\", fontsize=10];\n  \
          edge [fontname=\"monospace\", fontsize=9];\n",
     );
-    for (number, function) in document.functions.iter().enumerate() {
-        let drawing = Drawing::of(function);
+    for (number, drawing) in drawings.iter().enumerate() {
         let _ = writeln!(text, "  subgraph cluster_{number} {{\n    label=\"{}\";", escaped(&drawing.title));
-        for (node, lines) in drawing.nodes.iter().enumerate() {
-            let _ = writeln!(text, "    n{number}_{node} [label=\"{}\"];", label(lines));
+        for (node, boxed) in drawing.boxes.iter().enumerate() {
+            let marked = |line: &crate::Line| if line.strong { "==> " } else { "" }.to_owned() + &line.text;
+            let lines: Vec<String> = boxed.lines.iter().map(marked).collect();
+            let style = if boxed.strong { "penwidth=3, " } else { "" };
+            let _ = writeln!(text, "    n{number}_{node} [{style}label=\"{}\"];", label(&lines));
         }
-        for edge in &drawing.edges {
+        for edge in &drawing.arrows {
             let (from, to) = (edge.from, edge.to);
             let _ =
                 writeln!(text, "    n{number}_{from} -> n{number}_{to} [label=\"{}\"];", label(&edge.lines));

@@ -1,17 +1,16 @@
 //! SVG, written by hand: boxes, text and arrows need no library.
 
-use super::Drawing;
-use super::layout::{LETTER, LINE, Layout, MARGIN, layout};
-use crate::Document;
 use std::fmt::Write;
 
-/// All functions of a document, one below the other.
-pub fn svg(document: &Document) -> String {
+use crate::Drawing;
+use crate::layout::{LETTER, LINE, Layout, MARGIN, layout};
+
+/// Drawings, one below the other.
+pub fn svg(drawings: &[Drawing]) -> String {
     let mut body = String::new();
     let (mut y, mut width) = (MARGIN, 0.0f64);
-    for function in &document.functions {
-        let drawing = Drawing::of(function);
-        let placed = layout(&drawing, y + 2.0 * LINE);
+    for drawing in drawings {
+        let placed = layout(drawing, y + 2.0 * LINE);
         let _ = writeln!(
             body,
             r#"<text class="title" x="{:.0}" y="{:.0}">{}</text>"#,
@@ -21,7 +20,7 @@ pub fn svg(document: &Document) -> String {
         );
         width =
             width.max(placed.width).max(placed.left + LETTER * 1.1 * drawing.title.chars().count() as f64);
-        draw(&drawing, &placed, &mut body);
+        draw(drawing, &placed, &mut body);
         y = placed.height + 3.0 * LINE;
     }
     format!(
@@ -35,6 +34,8 @@ text {{ font: 12px "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1c2733
 .bar {{ fill: #dfe9f3; stroke: #9fb0c0; }}
 .arrow {{ fill: none; stroke: #35608f; stroke-width: 1.4; marker-end: url(#tip); }}
 .back {{ stroke: #a8571f; }}
+.strong {{ font-weight: bold; fill: #9c1c1c; }}
+.path {{ fill: #f3d9b8; }}
 </style>
 <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#35608f"/></marker></defs>
 <rect width="100%" height="100%" fill="#ffffff"/>
@@ -45,7 +46,7 @@ text {{ font: 12px "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1c2733
 
 fn draw(drawing: &Drawing, placed: &Layout, body: &mut String) {
     let (left, width) = (placed.left, placed.box_width);
-    for (lines, at) in drawing.nodes.iter().zip(&placed.boxes) {
+    for (node, at) in drawing.boxes.iter().zip(&placed.boxes) {
         let mut rectangle = |class: &str, height: f64| {
             let _ = writeln!(
                 body,
@@ -54,11 +55,15 @@ fn draw(drawing: &Drawing, placed: &Layout, body: &mut String) {
             );
         };
         rectangle("box", at.height);
-        rectangle("bar", LINE + MARGIN);
-        for (number, line) in lines.iter().enumerate() {
-            let class = if number == 0 { "head" } else { "" };
+        rectangle(if node.strong { "bar path" } else { "bar" }, LINE + MARGIN);
+        for (number, line) in node.lines.iter().enumerate() {
+            let class = match (number, line.strong) {
+                (0, _) => "head",
+                (_, true) => "strong",
+                (_, false) => "",
+            };
             let rise = if number == 0 { MARGIN / 2.0 } else { 0.0 };
-            text(body, class, left, at.top + MARGIN - rise + LINE * number as f64, line);
+            text(body, class, left, at.top + MARGIN - rise + LINE * number as f64, &line.text);
         }
         let _ = writeln!(
             body,
@@ -66,7 +71,7 @@ fn draw(drawing: &Drawing, placed: &Layout, body: &mut String) {
             y = at.edges_top - 2.0
         );
     }
-    for (edge, route) in drawing.edges.iter().zip(&placed.arrows) {
+    for (edge, route) in drawing.arrows.iter().zip(&placed.arrows) {
         for (number, line) in edge.lines.iter().enumerate() {
             text(body, "edge", left, route.text_top + LINE * number as f64, line);
         }
@@ -90,40 +95,25 @@ fn text(body: &mut String, class: &str, left: f64, top: f64, line: &str) {
     );
 }
 
-pub(super) fn escaped(text: &str) -> String {
+/// Text that means itself in SVG and HTML.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn s000() -> Document {
-        let text = include_bytes!("../../../regress/proofs/equal/s000-gcc12-nopic.json");
-        crate::Proof::from_json(text).unwrap().into_document()
-    }
+    use crate::{Line, example};
 
     #[test]
-    fn every_node_edge_and_invariant_is_drawn() {
-        let document = s000();
-        let (picture, function) = (svg(&document), &document.functions[0]);
-        let count = |what: &str| picture.matches(what).count();
-        assert_eq!(count("class=\"bar\""), function.nodes.len());
-        assert_eq!(count("class=\"arrow"), function.edges.len());
-        let drawing = Drawing::of(function);
-        for line in drawing.nodes.iter().flatten().chain(drawing.edges.iter().flat_map(|edge| &edge.lines)) {
-            assert!(picture.contains(&escaped(line)), "{line}");
-        }
-        assert_eq!(count("<svg"), 1);
-        assert!(picture.ends_with("</svg>\n"));
-    }
-
-    #[test]
-    fn names_cannot_break_the_picture() {
-        let mut document = s000();
-        document.functions[0].name = "<script>&\"".to_owned();
-        let picture = svg(&document);
-        assert!(picture.contains("&lt;script&gt;&amp;&quot;") && !picture.contains("<script>"));
-        assert!(crate::draw::dot(&document).contains("<script>&\\\""));
+    fn what_is_strong_is_drawn_so() {
+        let mut drawing = example(&[(0, 1), (1, 1)], 2);
+        drawing.boxes[1].strong = true;
+        drawing.boxes[1].lines.push(Line { text: "look".to_owned(), strong: true });
+        let picture = svg(std::slice::from_ref(&drawing));
+        assert_eq!(picture.matches("class=\"bar path\"").count(), 1);
+        assert_eq!(picture.matches("class=\"strong\"").count(), 1);
+        let text = crate::dot(&[drawing]);
+        assert!(text.contains("n0_1 [penwidth=3, label=\"node 1\\l==> look\\l\"]"), "{text}");
     }
 }

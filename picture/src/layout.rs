@@ -1,72 +1,73 @@
 //! Where the parts of a drawing go. Nodes stand below each other, entry first, each with its outgoing edges
-//! listed under its invariants; an arrow leaves its line at the side, runs in a lane of its own and enters the box
+//! listed under its own lines; an arrow leaves its line at the side, runs in a lane of its own and enters the box
 //! of its target. Edges downwards run on the right, the others on the left, so nothing crosses a text.
 
-use super::Drawing;
+use crate::Drawing;
 
 /// Height of a line of text.
-pub(super) const LINE: f64 = 16.0;
+pub(crate) const LINE: f64 = 16.0;
 /// Width of a letter: the font has only one.
-pub(super) const LETTER: f64 = 7.25;
+pub(crate) const LETTER: f64 = 7.25;
 /// Room beside and above text.
-pub(super) const MARGIN: f64 = 10.0;
+pub(crate) const MARGIN: f64 = 10.0;
 const LANE: f64 = 14.0;
 const GAP: f64 = 26.0;
 
 /// A placed drawing; boxes all have the same width.
-pub(super) struct Layout {
-    pub(super) width: f64,
-    pub(super) height: f64,
+pub(crate) struct Layout {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
     /// Left side of the boxes, and their width.
-    pub(super) left: f64,
-    pub(super) box_width: f64,
+    pub(crate) left: f64,
+    pub(crate) box_width: f64,
     /// By node.
-    pub(super) boxes: Vec<Placed>,
+    pub(crate) boxes: Vec<Placed>,
     /// By edge.
-    pub(super) arrows: Vec<Route>,
+    pub(crate) arrows: Vec<Route>,
 }
 
 /// A node's box.
-pub(super) struct Placed {
-    pub(super) top: f64,
-    pub(super) height: f64,
+pub(crate) struct Placed {
+    pub(crate) top: f64,
+    pub(crate) height: f64,
     /// Where the lines of outgoing edges begin.
-    pub(super) edges_top: f64,
+    pub(crate) edges_top: f64,
 }
 
 /// An arrow: out at one height, along a lane, in at another.
-pub(super) struct Route {
+pub(crate) struct Route {
     /// First line of the edge's text.
-    pub(super) text_top: f64,
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) lane: f64,
-    pub(super) downwards: bool,
+    pub(crate) text_top: f64,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) lane: f64,
+    pub(crate) downwards: bool,
 }
 
-pub(super) fn layout(drawing: &Drawing, top: f64) -> Layout {
+pub(crate) fn layout(drawing: &Drawing, top: f64) -> Layout {
     let order = order(drawing);
     let rank = |node: usize| order.iter().position(|known| *known == node).unwrap_or(0);
     let mut boxes: Vec<Placed> =
-        drawing.nodes.iter().map(|_| Placed { top, height: 0.0, edges_top: 0.0 }).collect();
-    let mut texts = vec![0.0; drawing.edges.len()];
+        drawing.boxes.iter().map(|_| Placed { top, height: 0.0, edges_top: 0.0 }).collect();
+    let mut texts = vec![0.0; drawing.arrows.len()];
     let mut y = top;
     for node in &order {
-        let edges_top = y + MARGIN + LINE * drawing.nodes[*node].len() as f64 + MARGIN / 2.0;
+        let edges_top = y + MARGIN + LINE * drawing.boxes[*node].lines.len() as f64 + MARGIN / 2.0;
         let mut line = edges_top;
-        for (number, edge) in drawing.edges.iter().enumerate().filter(|(_, edge)| edge.from == *node) {
+        for (number, edge) in drawing.arrows.iter().enumerate().filter(|(_, edge)| edge.from == *node) {
             texts[number] = line;
             line += LINE * edge.lines.len() as f64;
         }
         boxes[*node] = Placed { top: y, height: line + MARGIN / 2.0 - y, edges_top };
         y = line + MARGIN / 2.0 + GAP;
     }
-    let letters = drawing.nodes.iter().flatten().chain(drawing.edges.iter().flat_map(|edge| &edge.lines));
-    let longest = letters.map(|line| line.chars().count()).max().unwrap_or(0);
+    let texts_of_boxes = drawing.boxes.iter().flat_map(|node| &node.lines).map(|line| &line.text);
+    let all = texts_of_boxes.chain(drawing.arrows.iter().flat_map(|arrow| &arrow.lines));
+    let longest = all.map(|text| text.chars().count()).max().unwrap_or(0);
     let box_width = 2.0 * MARGIN + LETTER * longest as f64;
     let mut arrows: Vec<Route> = Vec::new();
-    let mut entered = vec![0usize; drawing.nodes.len()];
-    for (number, edge) in drawing.edges.iter().enumerate() {
+    let mut entered = vec![0usize; drawing.boxes.len()];
+    for (number, edge) in drawing.arrows.iter().enumerate() {
         let height = boxes[edge.to].height;
         let to = boxes[edge.to].top + (8.0 + 7.0 * entered[edge.to] as f64).min(height - 4.0);
         entered[edge.to] += 1;
@@ -109,7 +110,7 @@ fn assign_lanes(arrows: &mut [Route], downwards: bool) -> usize {
 
 /// Nodes in reverse postorder from the entry, then those that nothing leads to.
 fn order(drawing: &Drawing) -> Vec<usize> {
-    let count = drawing.nodes.len();
+    let count = drawing.boxes.len();
     let (mut seen, mut done) = (vec![false; count], Vec::new());
     for root in 0..count {
         let mut open = vec![(root, false)];
@@ -118,7 +119,7 @@ fn order(drawing: &Drawing) -> Vec<usize> {
                 done.push(node);
             } else if !std::mem::replace(&mut seen[node], true) {
                 open.push((node, true));
-                let next = drawing.edges.iter().filter(|edge| edge.from == node && edge.to < count);
+                let next = drawing.arrows.iter().filter(|edge| edge.from == node && edge.to < count);
                 open.extend(next.filter(|edge| !seen[edge.to]).map(|edge| (edge.to, false)));
             }
         }
@@ -132,21 +133,12 @@ fn order(drawing: &Drawing) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Arrow;
     use super::*;
-
-    fn drawing(edges: &[(usize, usize)], nodes: usize) -> Drawing {
-        let arrow = |(from, to): &(usize, usize)| Arrow { from: *from, to: *to, lines: vec!["x".to_owned()] };
-        Drawing {
-            title: String::new(),
-            nodes: (0..nodes).map(|node| vec![format!("node {node}")]).collect(),
-            edges: edges.iter().map(arrow).collect(),
-        }
-    }
+    use crate::example;
 
     #[test]
     fn boxes_stand_below_each_other_and_loops_go_back_on_the_left() {
-        let drawing = drawing(&[(0, 2), (2, 2), (2, 1)], 3);
+        let drawing = example(&[(0, 2), (2, 2), (2, 1)], 3);
         let placed = layout(&drawing, 0.0);
         assert_eq!(order(&drawing), [0, 2, 1]);
         let ends = |node: usize| placed.boxes[node].top + placed.boxes[node].height;
@@ -157,7 +149,7 @@ mod tests {
 
     #[test]
     fn arrows_that_overlap_have_lanes_of_their_own() {
-        let drawing = drawing(&[(0, 1), (1, 2), (0, 2), (0, 2)], 3);
+        let drawing = example(&[(0, 1), (1, 2), (0, 2), (0, 2)], 3);
         let placed = layout(&drawing, 0.0);
         let lanes: Vec<f64> = placed.arrows.iter().map(|arrow| arrow.lane).collect();
         assert!(lanes[2] != lanes[3] && lanes[0] != lanes[2] && lanes[1] != lanes[2]);
