@@ -19,6 +19,7 @@ using namespace llvm;
 
 // What `src/address_table.rs` rests on: no two instructions begin in the same 64 bytes.
 static_assert(sizeof(Instruction) >= 64, "instructions are smaller than a granule of the address table");
+static_assert(alignof(Instruction) >= 8, "instructions begin at places that the address table cannot tell apart");
 
 namespace {
 

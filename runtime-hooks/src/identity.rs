@@ -65,7 +65,7 @@ impl Identities {
 
     /// The id of an instruction, if it has one.
     pub fn get(&self, inst: Ptr) -> Option<InstId> {
-        self.alive.candidate(inst).filter(|id| self.known[id.index()].address == inst)
+        self.alive.get(inst)
     }
 
     /// The destructor runs: the address means nothing from now on.
