@@ -72,15 +72,25 @@ impl<'a> Lines<'a> {
         Ok(Lines { llvm, plugin, tree })
     }
 
-    /// The library to swap for a pass, or in words why there is none.
-    pub fn library_of_pass(&self, pass: &str) -> Result<std::result::Result<PathBuf, String>> {
-        let Some(row) = pass_names::all().find(|row| row.name == pass) else {
-            return Ok(Err(format!("the source file of {pass} is not known")));
-        };
-        let Some(file) = self.file(row.source)? else {
-            return Ok(Err(format!("{}.cpp is not in the source of LLVM {}", row.source, self.llvm.version)));
-        };
-        Ok(self.library(&file)?.map_err(|refusal| refusal.to_string()))
+    /// The libraries to swap for a pass: its file, and what else it is written in.
+    pub fn libraries_of_pass(&self, pass: &str) -> Result<OfPass> {
+        let mut of_pass = OfPass::default();
+        let files = pass_names::files(pass);
+        if files.is_empty() {
+            of_pass.refused.push(format!("the source file of {pass} is not known"));
+        }
+        for stem in files {
+            match self.file(stem)? {
+                Some(file) => match self.library(&file)? {
+                    Ok(library) => of_pass.libraries.push(library),
+                    Err(refusal) => of_pass.refused.push(refusal.to_string()),
+                },
+                None => of_pass
+                    .refused
+                    .push(format!("{stem}.cpp is not in the source of LLVM {}", self.llvm.version)),
+            }
+        }
+        Ok(of_pass)
     }
 
     /// The source file of this name without suffix.
@@ -173,6 +183,25 @@ impl<'a> Lines<'a> {
             Exit::Code(0) => None,
             exit => Some(format!("opt: {exit} ({})", complaint(&outcome).unwrap_or_default())),
         }))
+    }
+}
+
+/// What there is to swap for a pass.
+#[derive(Debug, Clone, Default)]
+pub struct OfPass {
+    /// One for each of its files.
+    pub libraries: Vec<PathBuf>,
+    /// In words, for each file that has none, why.
+    pub refused: Vec<String>,
+}
+
+impl OfPass {
+    /// Says what is missing, and gives what there is.
+    pub fn or_say(self, pass: &str) -> Option<Vec<PathBuf>> {
+        for reason in &self.refused {
+            output::complain(&format!("no lines for {pass}: {reason}"));
+        }
+        (!self.libraries.is_empty()).then_some(self.libraries)
     }
 }
 

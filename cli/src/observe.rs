@@ -23,8 +23,8 @@ use crate::pass::Pass;
 pub struct Observer {
     pub llvm: Llvm,
     pub plugin: PathBuf,
-    /// Recompiled passes by name.
-    pub swapped: HashMap<String, PathBuf>,
+    /// The recompiled files of passes, by the name of the pass.
+    pub swapped: HashMap<String, Vec<PathBuf>>,
     /// `PASS:FUNCTION` whose runs the document is to keep.
     pub keep: Option<String>,
 }
@@ -68,7 +68,7 @@ impl Observer {
             true => self.legacy(input, &pass.name),
         };
         let task = task.args(&input.header.args);
-        let task = self.keeping(self.swapping(task, pass));
+        let task = self.keeping(swapping(task, &self.libraries([pass.name.as_str()]))?);
         let task =
             task.arg("-disable-output").arg(&prepared).env("METALOC_OUT", &written).env_remove("METALOC");
         let outcome = task.run()?;
@@ -94,12 +94,9 @@ impl Observer {
         }
     }
 
-    /// With the recompiled pass, if there is one.
-    fn swapping(&self, task: Task, pass: &Pass) -> Task {
-        match self.swapped.get(&pass.name) {
-            Some(library) => task.env("METALOC_SWAP", library),
-            None => task.env_remove("METALOC_SWAP"),
-        }
+    /// The recompiled files of passes.
+    pub fn libraries<'a>(&'a self, passes: impl IntoIterator<Item = &'a str>) -> Vec<&'a Path> {
+        each_once(passes.into_iter().filter_map(|pass| self.swapped.get(pass)).flatten())
     }
 
     /// A file that `opt` can read, with debug information.
@@ -176,6 +173,25 @@ impl Observer {
     }
 }
 
+/// Passes may be written in the same file, which is swapped once.
+fn each_once<'a>(libraries: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a Path> {
+    let mut kept: Vec<&Path> = Vec::new();
+    for library in libraries {
+        if !kept.contains(&library.as_path()) {
+            kept.push(library);
+        }
+    }
+    kept
+}
+
+/// With recompiled files swapped in, or none.
+pub fn swapping(task: Task, libraries: &[&Path]) -> Result<Task> {
+    Ok(match libraries {
+        [] => task.env_remove("METALOC_SWAP"),
+        _ => task.env("METALOC_SWAP", std::env::join_paths(libraries).context("METALOC_SWAP")?),
+    })
+}
+
 /// Trouble with this input, or the value.
 type Attempt<T> = std::result::Result<T, String>;
 
@@ -234,6 +250,12 @@ mod tests {
     fn pass(pipeline: &str) -> Pass {
         let name = pipeline.split('<').next().unwrap().to_owned();
         Pass { aliases: vec![name.clone()], pipeline: pipeline.to_owned(), legacy: false, name }
+    }
+
+    #[test]
+    fn a_file_with_two_passes_is_swapped_once() {
+        let libraries = ["GVN.so", "LICM.so", "LICM.so"].map(PathBuf::from);
+        assert_eq!(each_once(libraries.iter()), [Path::new("GVN.so"), Path::new("LICM.so")]);
     }
 
     fn input(pass: Option<&str>) -> Input {

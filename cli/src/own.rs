@@ -18,7 +18,7 @@ use metaloc_report::{Document, NotRun, Why, pass_names};
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Exit, Outcome, Sink, Stdin, Task};
 
-use crate::observe::{Observer, complaint, read_document};
+use crate::observe::{Observer, complaint, read_document, swapping};
 use crate::pass::Pass;
 
 /// No test of LLVM takes a tenth of this, not even in unoptimised code.
@@ -94,11 +94,7 @@ impl Observer {
         if !own.line.raw_args().iter().any(|arg| is_flag(arg, "disable-output")) {
             task = task.arg("-disable-output");
         }
-        task = match libraries {
-            [] => task.env_remove("METALOC_SWAP"),
-            _ => task.env("METALOC_SWAP", std::env::join_paths(libraries).context("METALOC_SWAP")?),
-        };
-        let outcome = self.keeping(task).run()?;
+        let outcome = self.keeping(swapping(task, libraries)?).run()?;
         let document = read_document(&written)?;
         // The next line of the same test writes to the same place.
         let _ = fs::remove_file(&written);

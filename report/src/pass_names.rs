@@ -3,6 +3,10 @@
 
 const TABLE: &str = include_str!("../pass-names/table.tsv");
 
+/// A source file of a pass, and the files of `lib/Transforms/Utils` that are a part of it: all that its own file
+/// does is to call them, so that what there is to mend is there. Helpers that many passes use are not listed.
+const PARTS: &str = include_str!("../pass-names/parts.tsv");
+
 /// One pass of LLVM. A class that is registered under several names has a row for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PassName {
@@ -22,6 +26,14 @@ pub fn all() -> impl Iterator<Item = PassName> {
     })
 }
 
+/// The source files that a pass is written in, without folder and suffix, those that do the work first. None if
+/// the pass is not known.
+pub fn files(pass: &str) -> Vec<&'static str> {
+    let Some(row) = all().find(|row| row.name == pass) else { return Vec::new() };
+    let parts = PARTS.lines().filter_map(|line| line.split_once('\t')).find(|(own, _)| *own == row.source);
+    parts.into_iter().flat_map(|(_, parts)| parts.split('\t')).chain([row.source]).collect()
+}
+
 /// The name of a class; the first one if it has several.
 pub fn of_class(class: &str) -> Option<&'static str> {
     all().find(|pass| pass.class == class).map(|pass| pass.name)
@@ -38,7 +50,17 @@ mod tests {
         assert_eq!(names.len(), all().count(), "a name stands for one class");
         assert_eq!(of_class("TailCallElimPass"), Some("tailcallelim"));
         assert_eq!(of_class("NoSuchPass"), None);
-        let names: std::collections::BTreeSet<_> = all().map(|pass| pass.name).collect();
-        assert_eq!(names.len(), all().count(), "a name is there once");
+    }
+
+    #[test]
+    fn the_files_that_do_the_work_come_first() {
+        assert_eq!(files("simplifycfg"), ["SimplifyCFG", "SimplifyCFGPass"]);
+        assert_eq!(files("tailcallelim"), ["TailRecursionElimination"]);
+        assert!(files("no-such-pass").is_empty());
+        for line in PARTS.lines() {
+            let own = line.split('\t').next().unwrap();
+            assert!(all().any(|row| row.source == own), "{own} is the file of no pass");
+            assert!(line.contains('\t'), "{own} has no parts");
+        }
     }
 }

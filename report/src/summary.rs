@@ -31,8 +31,8 @@ impl PassSummary {
     }
 }
 
-/// The statements of a pass's own file that create, clone, move or replace instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The statements of a pass's own files that create, clone, move or replace instructions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statements {
     /// All of them.
     pub total: u64,

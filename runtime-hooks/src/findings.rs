@@ -173,7 +173,7 @@ impl Seen<'_> {
     ) -> Option<(usize, Option<Trace>)> {
         let swapped = self.swapped?;
         let stack = self.stacks.addresses(finding.site);
-        let (place, pc) = swapped.site(stack)?;
+        let (place, pc) = swapped.site(self.record.pass, stack)?;
         let makes_only =
             |pc: &usize| symbols.is_ours(*pc) || swapped.is_in_header(*pc) || symbols.is_ir_library(*pc);
         let direct = stack[..place].iter().all(makes_only);

@@ -323,7 +323,7 @@ impl Session {
         let id = self.identities.create(inst, opcode, None);
         let stack = self.stack(frame, run.stack_limit);
         run.record(EventKind::Create { inst: id }, stack);
-        self.note(stack, About::made(id));
+        self.note(run, stack, About::made(id));
     }
 
     pub(crate) fn on_clone(&mut self, runs: &mut RunStack, new: Ptr, old: Ptr, frame: *const c_void) {
@@ -335,7 +335,7 @@ impl Session {
         };
         let stack = self.stack(frame, run.stack_limit);
         run.record(EventKind::Clone { new, old }, stack);
-        self.note(stack, About::made(new));
+        self.note(run, stack, About::made(new));
     }
 
     pub(crate) fn on_insert(&mut self, runs: &mut RunStack, inst: Ptr, frame: *const c_void) {
@@ -353,7 +353,7 @@ impl Session {
         let stack = self.stack(frame, run.stack_limit);
         let inserting = Inserting { address: inst, inst: id, serial: run.serial, event: run.events.len() };
         run.record(EventKind::Insert { inst: id, block, before: None }, stack);
-        self.note(stack, About::placed(id));
+        self.note(run, stack, About::placed(id));
         runs.inserting = Some(inserting);
     }
 
@@ -409,7 +409,7 @@ impl Session {
             if let Some(inst) = self.identities.get(inst) {
                 self.identities.set_function(inst, function);
                 run.record(EventKind::Move { inst, from, to }, stack);
-                self.note(stack, About::placed(inst));
+                self.note(run, stack, About::placed(inst));
             }
         }
     }
@@ -428,7 +428,7 @@ impl Session {
         let new = if new.is_null() { None } else { self.identities.get(new) };
         let stack = self.stack(frame, run.stack_limit);
         run.record(EventKind::Replace { old, new, all }, stack);
-        self.note(stack, About::replaced(old, new));
+        self.note(run, stack, About::replaced(old, new));
     }
 
     pub(crate) fn on_erase(&mut self, runs: &mut RunStack, inst: Ptr) {
@@ -471,7 +471,7 @@ impl Session {
         run.record(EventKind::SetLocation { inst: id, loc }, Stacks::UNKNOWN);
         if self.swapped.is_some() {
             let stack = self.stack(frame, run.stack_limit);
-            self.note(stack, About::located(id));
+            self.note(run, stack, About::located(id));
         }
     }
 
@@ -559,9 +559,9 @@ impl Session {
     }
 
     /// Lets the swapped passes see the event that the last stack was captured for.
-    fn note(&mut self, stack: StackId, about: About) {
+    fn note(&mut self, run: &Run, stack: StackId, about: About) {
         if let Some(swapped) = &mut self.swapped {
-            swapped.note(stack, self.stacks.frames(), about, &self.identities);
+            swapped.note(&run.pass, (stack, self.stacks.frames()), about, &self.identities);
         }
     }
 

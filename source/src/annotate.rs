@@ -61,11 +61,14 @@ impl Annotator {
         for reached in std::mem::take(&mut document.reached) {
             let module = self.module(&reached.module)?;
             let Some(statements) = module.statements(&reached.pcs) else { continue };
+            let stem = Path::new(&module.map.file).file_stem();
             for summary in &mut document.passes {
-                let row = pass_names::all().find(|row| row.name == summary.pass);
-                if row.is_some_and(|row| Path::new(&module.map.file).file_stem() == Some(row.source.as_ref()))
-                {
-                    summary.statements = Some(statements);
+                if pass_names::files(&summary.pass).iter().any(|file| stem == Some(file.as_ref())) {
+                    let so_far = summary.statements.unwrap_or_default();
+                    summary.statements = Some(Statements {
+                        total: so_far.total + statements.total,
+                        reached: so_far.reached + statements.reached,
+                    });
                 }
             }
         }

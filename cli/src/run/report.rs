@@ -21,7 +21,7 @@ use self::confirm::Newer;
 use super::{find_llvm, find_plugin};
 use crate::args::{Report, ReportFormat};
 use crate::input::{self, Input};
-use crate::lines::{self, Lines, LlvmSource};
+use crate::lines::{self, Lines, LlvmSource, OfPass};
 use crate::observe::{Observation, Observer, restrict};
 use crate::output::{self, Output};
 use crate::own::{self, Ran};
@@ -169,9 +169,7 @@ fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<
             Ok(observation)
         }
         On::Own(line) => {
-            let libraries: Vec<&Path> =
-                observer.swapped.get(&pass.name).map(PathBuf::as_path).into_iter().collect();
-            let ran = observer.observe_line(line, &libraries)?;
+            let ran = observer.observe_line(line, &observer.libraries([pass.name.as_str()]))?;
             progress.done(&line.name);
             let (document, not_run) = match ran {
                 Ran::Whole(document) => (Some(document), None),
@@ -186,18 +184,18 @@ fn observe_all(observer: &Observer, jobs: &[Job], workers: usize) -> Result<Vec<
 }
 
 /// The recompiled files of the passes. Without one the report goes on, without lines.
-fn swap(observer: &Observer, source: &LlvmSource, passes: &[Pass]) -> Result<HashMap<String, PathBuf>> {
+fn swap(observer: &Observer, source: &LlvmSource, passes: &[Pass]) -> Result<HashMap<String, Vec<PathBuf>>> {
     let lines = Lines::open(&observer.llvm, &observer.plugin, source)?;
     let mut swapped = HashMap::new();
     for pass in passes {
-        let library = match pass.legacy {
-            true => Err("it has no pass of the new manager to swap".to_owned()),
-            false => lines.library_of_pass(&pass.name)?,
+        let of_pass = match pass.legacy {
+            true => OfPass {
+                refused: vec!["it has no pass of the new manager to swap".to_owned()],
+                ..OfPass::default()
+            },
+            false => lines.libraries_of_pass(&pass.name)?,
         };
-        match library {
-            Ok(library) => drop(swapped.insert(pass.name.clone(), library)),
-            Err(reason) => output::complain(&format!("no lines for {}: {reason}", pass.name)),
-        }
+        swapped.extend(of_pass.or_say(&pass.name).map(|libraries| (pass.name.clone(), libraries)));
     }
     Ok(swapped)
 }

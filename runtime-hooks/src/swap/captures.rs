@@ -6,11 +6,13 @@
 //! long as no other one has come to live there. The very instruction that is being made cannot be held by a
 //! variable yet: its address in one is that of the instruction that was there before.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_void;
+use std::path::Path;
 
 use metaloc_record::{InstId, StackId};
-use metaloc_report::{Reached, Trace};
+use metaloc_report::{Reached, Trace, pass_names};
 
 use super::Module;
 use crate::ffi::Ptr;
@@ -21,6 +23,8 @@ use crate::unwind::Frame;
 /// The swapped files, and what was seen in the pass run that is under way.
 pub struct Captures {
     modules: Vec<Module>,
+    /// In which order modules are looked at, by pass.
+    orders: HashMap<String, Vec<usize>>,
     seen: Vec<Capture>,
     /// By module, where something was made, put somewhere or replaced, in all runs.
     reached: Vec<BTreeSet<u64>>,
@@ -114,12 +118,22 @@ impl Captures {
         // SAFETY: a constant of the headers that the shim was compiled with.
         let node_offset = unsafe { crate::ffi::metaloc_node_offset() };
         let reached = vec![BTreeSet::new(); modules.len()];
-        Captures { modules, seen: Vec::new(), reached, gone: PointerMap::default(), node_offset }
+        let orders = HashMap::new();
+        Captures { modules, orders, seen: Vec::new(), reached, gone: PointerMap::default(), node_offset }
     }
 
-    /// An event with this stack.
-    pub fn note(&mut self, stack: StackId, frames: &[Frame], about: About, identities: &Identities) {
-        let Some((frame, activation)) = self.site_frame(frames) else { return };
+    /// An event in a run of a pass, with this stack.
+    pub fn note(
+        &mut self,
+        pass: &str,
+        (stack, frames): (StackId, &[Frame]),
+        about: About,
+        identities: &Identities,
+    ) {
+        if !self.orders.contains_key(pass) {
+            self.orders.insert(pass.to_owned(), order(&self.modules, pass));
+        }
+        let Some((frame, activation)) = self.site_frame(pass, frames) else { return };
         let pc = (frame.pc - self.modules[activation.module].base) as u64;
         if about.what != What::Located {
             self.reached[activation.module].insert(pc);
@@ -148,10 +162,11 @@ impl Captures {
         self.gone.clear();
     }
 
-    /// The return address in the pass's own code that is nearest to the event, with its place in the stack. The
-    /// file that comes first is the pass's: a helper's statement is the site only if no other is known.
-    pub fn site(&self, stack: &[usize]) -> Option<(usize, usize)> {
-        self.modules.iter().find_map(|module| {
+    /// The return address in the pass's own code that is nearest to the event, with its place in the stack. A
+    /// helper's statement is the site only if no other is known.
+    pub fn site(&self, pass: &str, stack: &[usize]) -> Option<(usize, usize)> {
+        self.order(pass).iter().find_map(|&module| {
+            let module = &self.modules[module];
             let place = stack.iter().position(|&pc| module.function_at(pc).is_some())?;
             Some((place, stack[place]))
         })
@@ -232,8 +247,16 @@ impl Captures {
         capture.values.iter().filter(holds).map(|value| value.variable).collect()
     }
 
-    fn site_frame(&self, frames: &[Frame]) -> Option<(Frame, Activation)> {
-        self.modules.iter().enumerate().find_map(|(module, described)| {
+    fn order(&self, pass: &str) -> Cow<'_, [usize]> {
+        match self.orders.get(pass) {
+            Some(known) => Cow::Borrowed(known),
+            None => Cow::Owned(order(&self.modules, pass)),
+        }
+    }
+
+    fn site_frame(&self, pass: &str, frames: &[Frame]) -> Option<(Frame, Activation)> {
+        self.order(pass).iter().find_map(|&module| {
+            let described = &self.modules[module];
             frames.iter().find_map(|frame| {
                 let function = described.function_at(frame.pc)?;
                 Some((*frame, Activation { module, function, frame: frame.bp }))
@@ -259,6 +282,18 @@ impl Captures {
         }
         values
     }
+}
+
+/// The files of the pass first, those that do its work before the others.
+fn order(modules: &[Module], pass: &str) -> Vec<usize> {
+    let files = pass_names::files(pass);
+    let rank = |&module: &usize| {
+        let stem = Path::new(&modules[module].map.file).file_stem();
+        files.iter().position(|file| stem == Some(file.as_ref())).unwrap_or(files.len())
+    };
+    let mut order: Vec<usize> = (0..modules.len()).collect();
+    order.sort_by_key(rank);
+    order
 }
 
 impl Capture {
@@ -315,6 +350,7 @@ fn read_word(address: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metaloc_record::code_map::CodeMap;
 
     #[test]
     fn words_are_followed_and_bad_addresses_give_nothing() {
@@ -362,6 +398,18 @@ mod tests {
         let (pc, trace) = captures.trace(&question, &identities).unwrap();
         assert_eq!(pc, 0x7000 + trace.pc as usize);
         trace
+    }
+
+    #[test]
+    fn what_does_the_work_of_a_pass_comes_before_its_file_and_helpers_last() {
+        let module = |stem: &str| {
+            let map = CodeMap { file: format!("/llvm/{stem}.cpp"), ..CodeMap::default() };
+            Module { path: format!("{stem}.so"), base: 0x7000, map }
+        };
+        let modules = ["Local", "SimplifyCFGPass", "LICM", "SimplifyCFG"].map(module);
+        assert_eq!(order(&modules, "simplifycfg"), [3, 1, 0, 2]);
+        assert_eq!(order(&modules, "licm"), [2, 0, 1, 3]);
+        assert_eq!(order(&modules, "no-such-pass"), [0, 1, 2, 3]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Recompiled source files of passes, swapped into this process for those that LLVM was built with.
 //!
-//! `METALOC_SWAP` lists libraries, each made from one file and with its code map beside it (`x.so.map`); the
-//! file of the pass that is asked about comes first. A library is loaded, its command-line options are given
+//! `METALOC_SWAP` lists libraries, each made from one file and with its code map beside it (`x.so.map`).
+//! A library is loaded, its command-line options are given
 //! what the originals have, and a jump is written over every function of LLVM that it defines anew. From then
 //! on its code runs, compiled without optimisation, so that every return address has a line and every variable
 //! is in memory.

@@ -4,7 +4,7 @@
 //! merged as they come, in any order: the result is the same.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
@@ -57,7 +57,7 @@ pub fn observe(observer: &mut Observer, args: &Report) -> Result<Document> {
     parallel::map(&groups, workers, |group| {
         let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
         for own in *group {
-            let libraries: Vec<&Path> = of_line(own, &observer.swapped);
+            let libraries = observer.libraries(own.passes.iter().map(String::as_str));
             let ran = match observer.prepare_test(scratch.path(), own)? {
                 Ok(prepared) => observer.run_line(scratch.path(), &prepared, own, &libraries)?,
                 Err(not_run) => Ran::Not(not_run, None),
@@ -123,24 +123,13 @@ fn by_test(lines: &[OwnLine]) -> Vec<&[OwnLine]> {
     lines.chunk_by(|a, b| a.test == b.test).collect()
 }
 
-/// The recompiled files of the passes that a line names, in their order.
-fn of_line<'a>(line: &OwnLine, swapped: &'a HashMap<String, PathBuf>) -> Vec<&'a Path> {
-    let mut libraries: Vec<&Path> = Vec::new();
-    for library in line.passes.iter().filter_map(|pass| swapped.get(pass)) {
-        if !libraries.contains(&library.as_path()) {
-            libraries.push(library);
-        }
-    }
-    libraries
-}
-
 /// Compiles the files of all passes that some line names, by the name of the pass.
 fn swap(
     observer: &Observer,
     source: &LlvmSource,
     lines: &[OwnLine],
     workers: usize,
-) -> Result<HashMap<String, PathBuf>> {
+) -> Result<HashMap<String, Vec<PathBuf>>> {
     let opened = Lines::open(&observer.llvm, &observer.plugin, source)?;
     let known: BTreeSet<&str> = pass_names::all().map(|row| row.name).collect();
     let named = lines.iter().flat_map(|line| &line.passes).map(String::as_str);
@@ -148,17 +137,14 @@ fn swap(
         named.filter(|name| known.contains(name)).collect::<BTreeSet<_>>().into_iter().collect();
     let progress = Progress::new(passes.len());
     let libraries = parallel::map(&passes, workers, |pass| {
-        let library = opened.library_of_pass(pass)?;
+        let of_pass = opened.libraries_of_pass(pass)?;
         progress.done(pass);
-        Ok(library)
+        Ok(of_pass)
     })?;
     drop(progress);
     let mut swapped = HashMap::new();
-    for (pass, library) in passes.into_iter().zip(libraries) {
-        match library {
-            Ok(library) => drop(swapped.insert(pass.to_owned(), library)),
-            Err(reason) => output::complain(&format!("no lines for {pass}: {reason}")),
-        }
+    for (pass, of_pass) in passes.into_iter().zip(libraries) {
+        swapped.extend(of_pass.or_say(pass).map(|libraries| (pass.to_owned(), libraries)));
     }
     Ok(swapped)
 }
@@ -178,13 +164,5 @@ mod tests {
     fn lines_of_one_test_stay_together() {
         let lines = [own("a", &[]), own("a", &[]), own("b", &[])];
         assert_eq!(by_test(&lines).iter().map(|group| group.len()).collect::<Vec<_>>(), [2, 1]);
-    }
-
-    #[test]
-    fn a_file_with_two_passes_is_swapped_once() {
-        let of = |pass: &str, path: &str| (pass.to_owned(), PathBuf::from(path));
-        let swapped = HashMap::from([of("licm", "LICM.so"), of("lnicm", "LICM.so"), of("gvn", "GVN.so")]);
-        let line = own("a", &["gvn", "function", "lnicm", "licm"]);
-        assert_eq!(of_line(&line, &swapped), [Path::new("GVN.so"), Path::new("LICM.so")]);
     }
 }

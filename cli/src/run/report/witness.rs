@@ -81,14 +81,11 @@ pub fn rerun(
 ) -> Result<std::result::Result<Document, String>> {
     let observer = Observer { keep: Some(format!("{pass}:{function}")), ..observer.clone() };
     match on {
-        On::Line(line) => {
-            let library = observer.swapped.get(pass).map(PathBuf::as_path);
-            Ok(match observer.observe_line(line, &Vec::from_iter(library))? {
-                Ran::Whole(document) => Ok(document),
-                Ran::Not(_, Some(document)) => Ok(document),
-                Ran::Not(not_run, None) => Err(not_run.detail),
-            })
-        }
+        On::Line(line) => Ok(match observer.observe_line(line, &observer.libraries([pass]))? {
+            Ran::Whole(document) => Ok(document),
+            Ran::Not(_, Some(document)) => Ok(document),
+            Ran::Not(not_run, None) => Err(not_run.detail),
+        }),
         On::Input(input) => {
             let pass: Pass = match passes.resolve(pass).map(|found| found.into_iter().next()) {
                 Ok(Some(pass)) => pass,
