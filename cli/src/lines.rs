@@ -134,9 +134,14 @@ impl<'a> Lines<'a> {
         Ok(files)
     }
 
-    /// A file compiled as a library that can be swapped.
+    /// A file compiled as a library that can be swapped; if it cannot alone, with its folder.
     pub fn library(&self, file: &Path) -> Result<Swappable> {
-        self.library_of(Unit::of(file))
+        let alone = self.library_of(Unit::of(file))?;
+        let with = folder_of_one_pass(file)?;
+        if alone.is_ok() || with.is_empty() {
+            return Ok(alone);
+        }
+        self.library_of(Unit { with: &with, ..Unit::of(file) })
     }
 
     /// The same of a file that was changed.
@@ -145,7 +150,7 @@ impl<'a> Lines<'a> {
             self.llvm,
             self.plugin,
             unit,
-            &Mapped { lines: self, file: unit.file },
+            &Mapped { lines: self, unit },
             &output::complain,
         )?)
     }
@@ -157,13 +162,15 @@ impl<'a> Lines<'a> {
         let mut hasher = DefaultHasher::new();
         (file, text, prelude).hash(&mut hasher);
         let place = format!("{}-{:016x}", name.display(), hasher.finish());
+        let headers = file.parent();
         let folder = cache::folder()?.join("changed").join(&self.llvm.version).join(place);
         let before = folder.join("prelude.h");
         atomic::fill_folder(&folder, |folder| {
             atomic::write(&folder.join("prelude.h"), prelude.as_bytes())?;
             atomic::write(&folder.join(name), text.as_bytes())
         })?;
-        self.library_of(Unit { file: &folder.join(name), headers: file.parent(), prelude: Some(&before) })
+        let file = &folder.join(name);
+        self.library_of(Unit { headers, prelude: Some(&before), ..Unit::of(file) })
     }
 
     /// Swaps a library into an `opt` that has nothing to do, and says what is wrong with that.
@@ -208,7 +215,7 @@ impl OfPass {
 /// A library with its code map beside it.
 struct Mapped<'a> {
     lines: &'a Lines<'a>,
-    file: &'a Path,
+    unit: Unit<'a>,
 }
 
 impl Finish for Mapped<'_> {
@@ -218,7 +225,8 @@ impl Finish for Mapped<'_> {
 
     fn describe(&self, library: &Path) -> metaloc_toolchain::Result<Option<String>> {
         let read = |reason| metaloc_toolchain::Error::Read { path: library.to_owned(), reason };
-        let map = match dwarf::code_map(&fs::read(library).map_err(read)?, self.file) {
+        let files: Vec<&Path> = self.unit.files().collect();
+        let map = match dwarf::code_map(&fs::read(library).map_err(read)?, &files) {
             Ok(map) => map,
             Err(error) => return Ok(Some(error.to_string())),
         };
@@ -249,6 +257,20 @@ pub fn tests(llvm: &Llvm, source: &LlvmSource) -> Result<PathBuf> {
 /// The same from Debian's source package of an LLVM.
 pub fn tests_of(major: u32) -> Result<PathBuf> {
     Ok(sources::fetch(major, &TESTS, &output::complain)?)
+}
+
+/// The other files of a folder whose files make up one pass, or a few that belong together (InstCombine, ObjCARC,
+/// Coroutines); of others none.
+fn folder_of_one_pass(file: &Path) -> Result<Vec<PathBuf>> {
+    const HOLD_MANY: [&str; 5] = ["Scalar", "Utils", "IPO", "Instrumentation", "CodeGen"];
+    let mut files = Vec::new();
+    let folder = file.parent().unwrap_or(Path::new("."));
+    if !folder.file_name().is_some_and(|name| HOLD_MANY.iter().any(|many| name == *many)) {
+        collect(folder, &mut files)?;
+        files.retain(|other| other != file);
+        files.sort();
+    }
+    Ok(files)
 }
 
 fn checkout(folder: &Path) -> Result<PathBuf> {

@@ -1,7 +1,7 @@
-//! The code of a recompiled source file: which bytes belong to which function and statement, and where each
+//! The code of recompiled source files, one library: which bytes belong to which function and statement, and where each
 //! function keeps the instructions that it works on.
 //!
-//! Distilled from DWARF once, when the file is compiled, because the plugin needs a part of it in every process
+//! Distilled from DWARF once, when they are compiled, because the plugin needs a part of it in every process
 //! of a compiler and reading megabytes of DWARF there would cost more than the pass itself. The text form has
 //! one line per item, with a letter first; addresses are relative to the library and in hexadecimal.
 
@@ -10,19 +10,21 @@ use std::fmt::{self, Display, Formatter};
 /// Functions in the order of their addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CodeMap {
-    /// The source file as the compiler was given it.
-    pub file: String,
-    /// Functions that are written in the file; those of headers are left out.
+    /// The source files as the compiler was given them: one, or all of a folder.
+    pub files: Vec<String>,
+    /// Functions that are written in the files; those of headers are left out.
     pub functions: Vec<Function>,
 }
 
-/// A function of the file.
+/// A function of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
     /// First byte.
     pub low: u64,
     /// One past the last byte.
     pub high: u64,
+    /// Place of its file in [`CodeMap::files`].
+    pub file: usize,
     /// As in C++, with its class, without parameters.
     pub name: String,
     /// Where in the source each stretch of bytes comes from, by address.
@@ -86,13 +88,13 @@ impl CodeMap {
 
     /// The text form.
     pub fn to_text(&self) -> String {
-        let mut text = format!("s {}\n", self.file);
-        for function in &self.functions {
-            text += &format!("f {:x} {:x} {}\n", function.low, function.high, function.name);
-            for Row { address, line, column } in &function.rows {
+        let mut text: String = self.files.iter().map(|file| format!("s {file}\n")).collect();
+        for Function { low, high, file, name, rows, variables } in &self.functions {
+            text += &format!("f {low:x} {high:x} {file} {name}\n");
+            for Row { address, line, column } in rows {
                 text += &format!("r {address:x} {line} {column}\n");
             }
-            for v in &function.variables {
+            for v in variables {
                 let steps: Vec<String> = v.steps.iter().map(i64::to_string).collect();
                 let (steps, node) = (steps.join(","), u8::from(v.is_node));
                 text += &format!("v {:x} {:x} {} {steps} {node} {}\n", v.low, v.high, v.line, v.expression);
@@ -114,15 +116,17 @@ impl CodeMap {
         let hex = |word: &str| u64::from_str_radix(word, 16).ok();
         let (kind, rest) = line.split_once(' ')?;
         match kind {
-            "s" => rest.clone_into(&mut self.file),
+            "s" => self.files.push(rest.to_owned()),
             "f" => {
-                let mut words = rest.splitn(3, ' ');
+                let mut words = rest.splitn(4, ' ');
                 let (low, high) = (hex(words.next()?)?, hex(words.next()?)?);
-                if high < low || self.functions.last().is_some_and(|before| low < before.high) {
+                let file: usize = words.next()?.parse().ok()?;
+                let overlaps = self.functions.last().is_some_and(|before| low < before.high);
+                if high < low || overlaps || file >= self.files.len() {
                     return None;
                 }
-                let name = words.next()?.to_owned();
-                self.functions.push(Function { low, high, name, rows: Vec::new(), variables: Vec::new() });
+                let (name, rows, variables) = (words.next()?.to_owned(), Vec::new(), Vec::new());
+                self.functions.push(Function { low, high, file, name, rows, variables });
             }
             "r" => {
                 let mut words = rest.split(' ');
@@ -177,15 +181,17 @@ mod tests {
             is_node: true,
             expression: "*It of a".to_owned(),
         };
-        let function = |low, high, name: &str| Function {
+        let function = |low, high, file, name: &str| Function {
             low,
             high,
+            file,
             name: name.to_owned(),
             rows: vec![row(low, 7, 1), row(low + 4, 8, 3), row(low + 8, 0, 0)],
             variables: vec![variable.clone()],
         };
-        let functions = vec![function(0x10, 0x20, "(anonymous namespace)::A::b"), function(0x30, 0x40, "c")];
-        CodeMap { file: "a b.cpp".to_owned(), functions }
+        let functions =
+            vec![function(0x10, 0x20, 1, "(anonymous namespace)::A::b"), function(0x30, 0x40, 0, "c")];
+        CodeMap { files: vec!["a b.cpp".to_owned(), "c.cpp".to_owned()], functions }
     }
 
     #[test]
@@ -212,8 +218,9 @@ mod tests {
         for (text, line) in [
             ("s f\nf 10", 2),
             ("r 1 2 3", 1),
-            ("s f\nf 10 20 a\nv 1 2 3 x 0 I", 3),
-            ("s f\nf 10 20 a\nf 18 30 b", 3),
+            ("s f\nf 10 20 0 a\nv 1 2 3 x 0 I", 3),
+            ("s f\nf 10 20 0 a\nf 18 30 0 b", 3),
+            ("s f\nf 10 20 1 a", 2),
             ("q 1", 1),
         ] {
             assert_eq!(CodeMap::from_text(text), Err(Malformed { line }), "{text}");

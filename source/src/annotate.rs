@@ -43,7 +43,8 @@ pub struct Annotator {
 
 struct Module {
     map: CodeMap,
-    source: Option<SourceFile>,
+    /// By file; one that cannot be parsed is none.
+    sources: Vec<Option<SourceFile>>,
 }
 
 impl Annotator {
@@ -61,9 +62,10 @@ impl Annotator {
         for reached in std::mem::take(&mut document.reached) {
             let module = self.module(&reached.module)?;
             let Some(statements) = module.statements(&reached.pcs) else { continue };
-            let stem = Path::new(&module.map.file).file_stem();
+            let stems: Vec<_> =
+                module.map.files.iter().filter_map(|file| Path::new(file).file_stem()).collect();
             for summary in &mut document.passes {
-                if pass_names::files(&summary.pass).iter().any(|file| stem == Some(file.as_ref())) {
+                if pass_names::files(&summary.pass).iter().any(|file| stems.contains(&file.as_ref())) {
                     let so_far = summary.statements.unwrap_or_default();
                     summary.statements = Some(Statements {
                         total: so_far.total + statements.total,
@@ -89,8 +91,9 @@ impl Annotator {
         let path = format!("{library}.map");
         let map =
             CodeMap::from_text(&read(&path)?).map_err(|e| Unreadable { path, reason: e.to_string() })?;
-        let source = SourceFile::parse(read(&map.file)?);
-        let module = Rc::new(Module { map, source });
+        let sources =
+            map.files.iter().map(|file| read(file).map(SourceFile::parse)).collect::<Result<_, _>>()?;
+        let module = Rc::new(Module { map, sources });
         self.modules.insert(library.to_owned(), module.clone());
         Ok(module)
     }
@@ -107,7 +110,8 @@ impl Module {
     fn annotate(&self, error: &mut Error, trace: &Trace) {
         let Some((_, function)) = self.map.function_at(trace.pc.saturating_sub(1)) else { return };
         let Some(site) = self.place(function, trace.pc) else { return };
-        let name = Path::new(&self.map.file).file_name().map(|name| name.to_string_lossy().into_owned());
+        let file = self.map.files.get(function.file).and_then(|file| Path::new(file).file_name());
+        let name = file.map(|name| name.to_string_lossy().into_owned());
         error.site = Site {
             function: Some(function.name.clone()),
             file: name,
@@ -147,11 +151,14 @@ impl Module {
     /// How many of the statements that do something to instructions were reached; `None` if the source cannot be
     /// read.
     fn statements(&self, pcs: &BTreeSet<u64>) -> Option<Statements> {
-        let makers = self.source.as_ref()?.makers();
+        let mut makers = BTreeSet::new();
+        for (file, source) in self.sources.iter().enumerate() {
+            makers.extend(source.as_ref()?.makers().into_iter().map(|place| (file, place)));
+        }
         let statement = |&pc: &u64| {
             let (_, function) = self.map.function_at(pc.saturating_sub(1))?;
             let place = self.place(function, pc)?;
-            Some((place.line, place.column))
+            Some((function.file, (place.line, place.column)))
         };
         let reached: BTreeSet<_> = pcs.iter().filter_map(statement).collect();
         let count = makers.intersection(&reached).count();
@@ -160,7 +167,8 @@ impl Module {
 
     fn place(&self, function: &Function, pc: u64) -> Option<Place> {
         let row = function.row_at(pc.checked_sub(1)?)?;
-        let statement = self.source.as_ref().and_then(|source| source.statement_at(row.line, row.column));
+        let source = self.sources.get(function.file).and_then(Option::as_ref);
+        let statement = source.and_then(|source| source.statement_at(row.line, row.column));
         let (line, column) = statement.as_ref().map_or((row.line, row.column), |s| (s.line, s.column));
         Some(Place { line, column, statement })
     }
@@ -277,12 +285,13 @@ mod tests {
         let function = Function {
             low: 0x10,
             high: 0x50,
+            file: 0,
             name: "f".to_owned(),
             rows: vec![row(0x10, 1, 6), row(0x18, 3, 10), row(0x28, 4, 6), row(0x38, 5, 1)],
             variables: vec![variable("Old", 1), variable("Same", 1), variable("New", 2)],
         };
-        let map = CodeMap { file: "/s/Pass.cpp".to_owned(), functions: vec![function] };
-        Module { map, source: SourceFile::parse(SOURCE.to_owned()) }
+        let map = CodeMap { files: vec!["/s/Pass.cpp".to_owned()], functions: vec![function] };
+        Module { map, sources: vec![SourceFile::parse(SOURCE.to_owned())] }
     }
 
     fn error(operation: &str) -> Error {

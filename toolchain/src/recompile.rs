@@ -1,4 +1,5 @@
-//! One source file of LLVM, compiled anew as a library to be swapped into a stock `opt`.
+//! One source file of LLVM, compiled anew as a library to be swapped into a stock `opt`; together with all of its
+//! folder, where these files have symbols of their own that LLVM keeps from everybody else.
 //!
 //! Compiled with the `clang` of that LLVM against its installed headers, without optimisation and with debug
 //! information. The result is kept under a hash of everything that goes into it, and so is the reason if a file
@@ -12,11 +13,13 @@
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 
 use crate::llvm::Llvm;
 use crate::plugin::last_lines;
-use crate::process::Task;
+use crate::process::{Outcome, Task};
 use crate::{Error, Notice, Result, atomic, cache};
 
 /// Raised when what is made of a file changes for another reason than the file or the flags.
@@ -56,6 +59,8 @@ pub enum Refusal {
 pub struct Unit<'a> {
     /// The file.
     pub file: &'a Path,
+    /// Others that it cannot do without.
+    pub with: &'a [PathBuf],
     /// The folder whose private headers it includes, if that is not its own.
     pub headers: Option<&'a Path>,
     /// A file to include before its first line.
@@ -65,7 +70,12 @@ pub struct Unit<'a> {
 impl<'a> Unit<'a> {
     /// A file as it stands.
     pub fn of(file: &'a Path) -> Unit<'a> {
-        Unit { file, headers: None, prelude: None }
+        Unit { file, with: &[], headers: None, prelude: None }
+    }
+
+    /// All files that are compiled.
+    pub fn files(&self) -> impl Iterator<Item = &'a Path> {
+        std::iter::once(self.file).chain(self.with.iter().map(PathBuf::as_path))
     }
 
     fn folder(&self) -> &'a Path {
@@ -119,7 +129,11 @@ fn library_in(
         atomic::create_folder(parent)?;
         let _lock = cache::Lock::take(&parent.join(format!("{name}.lock")))?;
         if !place.is_dir() {
-            notice(&format!("compiling {name}.cpp of LLVM {} (once)", llvm.version));
+            let others = match unit.with.len() {
+                0 => String::new(),
+                others => format!(" and {others} more files"),
+            };
+            notice(&format!("compiling {name}.cpp{others} of LLVM {} (once)", llvm.version));
             let fill = |folder: &Path| match compile(llvm, unit, &flags, folder, &name)? {
                 Some(said) => atomic::write(&folder.join(REFUSED), format!("compile\n{said}").as_bytes()),
                 None => match finish.describe(&folder.join(format!("{name}.so")))? {
@@ -166,7 +180,10 @@ fn key(llvm: &Llvm, unit: Unit<'_>, flags: &[String], recipe: &str) -> Result<St
     let read = |path: &Path| fs::read(path).map_err(|reason| Error::Read { path: path.to_owned(), reason });
     let mut hasher = DefaultHasher::new();
     (RECIPE, recipe, SHARED, flags, unit.file, &llvm.version, &llvm.build_id, &llvm.clang).hash(&mut hasher);
-    read(unit.file)?.hash(&mut hasher);
+    for file in unit.files() {
+        read(file)?.hash(&mut hasher);
+    }
+    unit.with.hash(&mut hasher);
     unit.prelude.map(read).transpose()?.hash(&mut hasher);
     let folder = unit.folder();
     let entries = fs::read_dir(folder).map_err(|reason| Error::Read { path: folder.to_owned(), reason })?;
@@ -190,25 +207,59 @@ fn compile(
 ) -> Result<Option<String>> {
     let shared = folder.join("shared-symbols");
     atomic::write(&shared, SHARED.as_bytes())?;
-    let mut task = Task::new(llvm.clang()?).arg("--driver-mode=g++").args(flags);
-    if let Some(headers) = unit.headers {
-        task = task.arg("-iquote").arg(headers);
+    let clang = llvm.clang()?;
+    let compiler = || {
+        let mut task = Task::new(clang).arg("--driver-mode=g++").args(flags);
+        if let Some(headers) = unit.headers {
+            task = task.arg("-iquote").arg(headers);
+        }
+        if let Some(prelude) = unit.prelude {
+            task = task.arg("-include").arg(prelude);
+        }
+        task
+    };
+    let files: Vec<&Path> = unit.files().collect();
+    let objects: Vec<PathBuf> = (0..files.len()).map(|at| folder.join(format!("{at}.o"))).collect();
+    let pairs: Vec<(&&Path, &PathBuf)> = files.iter().zip(&objects).collect();
+    // All cores, one after the other of each share: there are a few files, of about the same size.
+    let share = pairs.len().div_ceil(std::thread::available_parallelism().map_or(1, NonZeroUsize::get));
+    let compile_share = |share: &[(&&Path, &PathBuf)]| -> Result<Option<String>> {
+        for (file, object) in share {
+            let said = complaint(&compiler().arg("-c").arg(file).arg("-o").arg(object).run()?);
+            if said.is_some() {
+                return Ok(said);
+            }
+        }
+        Ok(None)
+    };
+    let said: Result<Vec<Option<String>>> = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            pairs.chunks(share).map(|share| scope.spawn(move || compile_share(share))).collect();
+        running.into_iter().map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    if let Some(said) = said?.into_iter().flatten().next() {
+        return Ok(Some(said));
     }
-    if let Some(prelude) = unit.prelude {
-        task = task.arg("-include").arg(prelude);
-    }
-    let outcome = task
+    let linked = compiler()
         .arg(format!("-Wl,--dynamic-list={}", shared.display()))
-        .arg(unit.file)
+        .args(&objects)
         .arg("-o")
         .arg(folder.join(format!("{name}.so")))
         .run()?;
+    for object in &objects {
+        let _ = fs::remove_file(object);
+    }
+    Ok(complaint(&linked))
+}
+
+/// What a compiler says is wrong, if anything.
+fn complaint(outcome: &Outcome) -> Option<String> {
     if outcome.exit.success() {
-        return Ok(None);
+        return None;
     }
     let text = outcome.stderr_text();
     let error = text.lines().find(|line| line.contains("error:")).map(str::to_owned);
-    Ok(Some(error.unwrap_or_else(|| format!("{}: {}", outcome.exit, last_lines(&text, 1)))))
+    Some(error.unwrap_or_else(|| format!("{}: {}", outcome.exit, last_lines(&text, 1))))
 }
 
 #[cfg(test)]

@@ -288,8 +288,9 @@ impl Captures {
 fn order(modules: &[Module], pass: &str) -> Vec<usize> {
     let files = pass_names::files(pass);
     let rank = |&module: &usize| {
-        let stem = Path::new(&modules[module].map.file).file_stem();
-        files.iter().position(|file| stem == Some(file.as_ref())).unwrap_or(files.len())
+        let stems = modules[module].map.files.iter().filter_map(|file| Path::new(file).file_stem());
+        let places = stems.filter_map(|stem| files.iter().position(|file| stem == *file));
+        places.min().unwrap_or(files.len())
     };
     let mut order: Vec<usize> = (0..modules.len()).collect();
     order.sort_by_key(rank);
@@ -403,7 +404,7 @@ mod tests {
     #[test]
     fn what_does_the_work_of_a_pass_comes_before_its_file_and_helpers_last() {
         let module = |stem: &str| {
-            let map = CodeMap { file: format!("/llvm/{stem}.cpp"), ..CodeMap::default() };
+            let map = CodeMap { files: vec![format!("/llvm/{stem}.cpp")], ..CodeMap::default() };
             Module { path: format!("{stem}.so"), base: 0x7000, map }
         };
         let modules = ["Local", "SimplifyCFGPass", "LICM", "SimplifyCFG"].map(module);

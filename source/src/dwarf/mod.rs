@@ -1,6 +1,6 @@
-//! From the DWARF of a recompiled file to its [`CodeMap`].
+//! From the DWARF of recompiled files to their [`CodeMap`].
 //!
-//! Done once per file, when it has been compiled. Kept is only what is written in the file itself: the code of
+//! Done once per library, when it has been compiled. Kept is only what is written in the files themselves: the code of
 //! inlined header functions is in the library too, but is no code of the pass.
 //!
 //! - [`entries`]: names, files and addresses of debugging entries;
@@ -43,8 +43,9 @@ pub enum Error {
     Empty(String),
 }
 
-/// Reads the code map of a library that was made from `file`, named as the compiler was told.
-pub fn code_map(library: &[u8], file: &Path) -> Result<CodeMap, Error> {
+/// Reads the code map of a library that was made from `files`, named as the compiler was told; a unit each, in
+/// their order.
+pub fn code_map(library: &[u8], files: &[&Path]) -> Result<CodeMap, Error> {
     let object = object::File::parse(library)?;
     let load = |id: gimli::SectionId| -> Result<Bytes<'_>, object::read::Error> {
         let section = object.section_by_name(id.name());
@@ -57,18 +58,22 @@ pub fn code_map(library: &[u8], file: &Path) -> Result<CodeMap, Error> {
     while let Some(header) = headers.next()? {
         let unit = dwarf.unit(header)?;
         let unit = unit.unit_ref(&dwarf);
-        let entries = Entries::read(unit, file)?;
-        add_functions(&entries, &mut functions)?;
+        let name = unit.name.map(|name| name.to_string_lossy());
+        let Some(number) = files.iter().position(|file| name == Some(file.to_string_lossy())) else {
+            continue;
+        };
+        let entries = Entries::read(unit, files[number])?;
+        add_functions(&entries, number, &mut functions)?;
         add_rows(&entries, &mut functions)?;
     }
-    let file = file.display().to_string();
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     if functions.is_empty() {
-        return Err(Error::Empty(file));
+        return Err(Error::Empty(files.join(", ")));
     }
-    Ok(CodeMap { file, functions })
+    Ok(CodeMap { files, functions })
 }
 
-fn add_functions(entries: &Entries<'_>, functions: &mut Vec<Function>) -> Result<(), Error> {
+fn add_functions(entries: &Entries<'_>, file: usize, functions: &mut Vec<Function>) -> Result<(), Error> {
     for &offset in entries.with_tag(gimli::DW_TAG_subprogram) {
         let Some((low, high)) = range(entries, offset)? else { continue };
         if !entries.is_own(offset)? {
@@ -79,7 +84,7 @@ fn add_functions(entries: &Entries<'_>, functions: &mut Vec<Function>) -> Result
             collect(entries, offset, (low, high), &mut variables)?;
         }
         let name = entries.function_name(offset)?;
-        functions.push(Function { low, high, name, rows: Vec::new(), variables });
+        functions.push(Function { low, high, file, name, rows: Vec::new(), variables });
     }
     functions.sort_by_key(|function| function.low);
     // One function may be described twice (complete and base constructors); the map has each byte once.
