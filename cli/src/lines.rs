@@ -299,6 +299,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_folder_of_one_pass_is_told_from_one_of_many() {
+        let root = tempfile::tempdir().unwrap();
+        let file = |name: &str| {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "").unwrap();
+            path
+        };
+        let (main, part) = (file("InstCombine/Main.cpp"), file("InstCombine/Part.cpp"));
+        file("InstCombine/Private.h");
+        assert_eq!(folder_of_one_pass(&main).unwrap(), [part]);
+        let (one, _) = (file("Scalar/One.cpp"), file("Scalar/Another.cpp"));
+        assert!(folder_of_one_pass(&one).unwrap().is_empty());
+    }
+
+    #[test]
     fn a_folder_that_is_no_checkout_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let error = checkout(folder.path()).unwrap_err().to_string();
