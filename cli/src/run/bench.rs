@@ -10,6 +10,7 @@
 //! - [`repair`]: the same before and after repair, with all values checked;
 //! - [`rewrite`]: how fast debug information is rewritten.
 
+mod commit;
 mod cost;
 mod labels;
 mod locations;

@@ -119,6 +119,10 @@ pub struct BenchMutants {
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub lines: usize,
 
+    /// Keep what came of each file's mutants in this file, and take what it has
+    #[arg(long, value_name = "FILE.tsv")]
+    pub save: Option<PathBuf>,
+
     /// Fail if fewer are found
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub at_least: usize,

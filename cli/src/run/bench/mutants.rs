@@ -1,8 +1,9 @@
 //! `metaloc bench mutants`: updates of locations left out of passes, or confused, and whether a report notices.
 //!
 //! What is measured is LLVM's own updates, hundreds of them, that nobody chose for us. A file is compiled once
-//! with all its mutants in it ([`metaloc_source::mutants`]); [`trial`] runs them.
+//! with all its mutants in it ([`metaloc_source::mutants`]); [`trial`] runs them; [`saved`] keeps what came of them.
 
+mod saved;
 mod trial;
 
 use std::collections::BTreeSet;
@@ -18,7 +19,8 @@ use metaloc_source::mutants::{Mutant, Mutated, PRELUDE};
 use metaloc_source::statement::SourceFile;
 use serde::Serialize;
 
-use self::trial::{Outcome, Trials};
+use self::saved::Saved;
+use self::trial::{Outcome, Report, Trials};
 use crate::args::{BenchMutants, Format};
 use crate::lines::{self, Lines};
 use crate::observe::Observer;
@@ -44,8 +46,10 @@ pub fn run(args: &BenchMutants) -> Result<Status> {
         Observer { llvm: llvm.clone(), plugin: plugin.clone(), swapped: Default::default(), keep: None };
     let mut result =
         BenchResult { schema: "metaloc.mutants/1", llvm: llvm.version.clone(), files: Vec::new() };
+    let title = format!("LLVM {}, {} RUN lines, {} for a mutant", llvm.version, args.sample, args.lines);
+    let mut saved = args.save.as_deref().map(|path| Saved::open(path, &title)).transpose()?;
     for file in &files {
-        let of_file = mutants_of(args, &observer, &lines, file, &tests)?;
+        let of_file = mutants_of(args, &observer, &lines, file, &tests, saved.as_mut())?;
         if let (Some(of_file), Format::Text) = (&of_file, args.format) {
             output::print(&of_file.text())?;
         }
@@ -59,7 +63,7 @@ pub fn run(args: &BenchMutants) -> Result<Status> {
     if total == 0 {
         bail!("no statement in these files sets a location");
     }
-    let found = result.count(|row| matches!(row.outcome, Outcome::Found { .. }));
+    let found = result.count(|row| matches!(row.outcome, Outcome::Found(_)));
     Ok(if found < args.at_least { Status::Findings } else { Status::Clean })
 }
 
@@ -76,22 +80,46 @@ fn mutants_of(
     lines: &Lines<'_>,
     file: &Path,
     tests: &[OwnLine],
+    saved: Option<&mut Saved>,
 ) -> Result<Option<OfFile>> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let parsed = SourceFile::parse(text).context("the parser of C++ cannot be had")?;
     let Mutated { text, mutants } = parsed.mutated();
-    let name = lines::stem(file);
     if mutants.is_empty() {
         return Ok(None);
     }
-    let library: PathBuf = match lines.library_of_text(file, &text, PRELUDE)? {
+    let name = format!("{}.cpp", lines::stem(file));
+    let outcomes = match saved.as_ref().and_then(|saved| saved.outcomes(&name, &mutants)) {
+        Some(known) => known,
+        None => {
+            let measured = measured(args, observer, lines, file, tests, &text, &mutants)?;
+            if let Some(saved) = saved {
+                saved.keep(&name, &mutants, &measured)?;
+            }
+            measured
+        }
+    };
+    let rows = mutants.iter().zip(outcomes).map(|(mutant, outcome)| Row::new(mutant, outcome)).collect();
+    Ok(Some(OfFile { file: name, mutants: rows }))
+}
+
+/// What comes of each mutant of a file, whose text has them all.
+fn measured(
+    args: &BenchMutants,
+    observer: &Observer,
+    lines: &Lines<'_>,
+    file: &Path,
+    tests: &[OwnLine],
+    text: &str,
+    mutants: &[Mutant],
+) -> Result<Vec<Outcome>> {
+    let name = lines::stem(file);
+    let library: PathBuf = match lines.library_of_text(file, text, PRELUDE)? {
         Ok(library) => library,
         Err(refusal) => {
             output::complain(&format!("no mutants of {name}: {refusal}"));
-            let refused = Outcome::NotRun { reason: refusal.to_string() };
-            let rows = mutants.iter().map(|mutant| Row::new(mutant, refused.clone())).collect();
-            return Ok(Some(OfFile { file: format!("{name}.cpp"), mutants: rows }));
+            return Ok(vec![Outcome::NotRun { reason: refusal.to_string() }; mutants.len()]);
         }
     };
     let workers = parallel::workers(args.jobs);
@@ -109,9 +137,7 @@ fn mutants_of(
             spread(all.into_iter().filter(near).collect(), args.sample - chosen.len().min(args.sample));
         trials.add(&more, workers)?;
     }
-    let outcomes = trials.all(&mutants, args.lines, workers)?;
-    let rows = mutants.iter().zip(outcomes).map(|(mutant, outcome)| Row::new(mutant, outcome)).collect();
-    Ok(Some(OfFile { file: format!("{name}.cpp"), mutants: rows }))
+    trials.all(mutants, args.lines, workers)
 }
 
 /// The same lines each time, as many of each folder as of any other.
@@ -182,7 +208,7 @@ impl OfFile {
         let mut text = format!("{}: {}\n", self.file, Figures::of(&self.mutants).text());
         for row in &self.mutants {
             let word = match &row.outcome {
-                Outcome::Found { elsewhere, .. } if elsewhere.is_empty() => continue,
+                Outcome::Found(report) if report.elsewhere.is_empty() => continue,
                 outcome => outcome.word(),
             };
             let _ = writeln!(
@@ -205,6 +231,7 @@ struct Figures {
     total: usize,
     reached: usize,
     shown: usize,
+    noted: usize,
     found: usize,
     elsewhere: usize,
 }
@@ -214,27 +241,31 @@ impl Figures {
         let mut figures = Figures::default();
         for row in rows {
             figures.total += 1;
-            let (reached, shown, found, elsewhere) = match &row.outcome {
-                Outcome::NotRun { .. } | Outcome::Unreached => (0, 0, 0, false),
-                Outcome::Equivalent { .. } => (1, 0, 0, false),
-                Outcome::Missed { elsewhere, .. } => (1, 1, 0, !elsewhere.is_empty()),
-                Outcome::Found { elsewhere, .. } => (1, 1, 1, !elsewhere.is_empty()),
+            let report: Option<&Report> = match &row.outcome {
+                Outcome::NotRun { .. } | Outcome::Unreached => continue,
+                Outcome::Equivalent { .. } => None,
+                Outcome::Missed(report) | Outcome::Noted(report) | Outcome::Found(report) => Some(report),
             };
-            figures.reached += reached;
-            figures.shown += shown;
-            figures.found += found;
-            figures.elsewhere += usize::from(elsewhere);
+            figures.reached += 1;
+            figures.shown += usize::from(report.is_some());
+            figures.noted += usize::from(matches!(row.outcome, Outcome::Noted(_)));
+            figures.found += usize::from(matches!(row.outcome, Outcome::Found(_)));
+            figures.elsewhere += usize::from(report.is_some_and(|report| !report.elsewhere.is_empty()));
         }
         figures
     }
 
     fn text(&self) -> String {
-        let Figures { total, reached, shown, found, elsewhere } = self;
+        let Figures { total, reached, shown, noted, found, elsewhere } = self;
+        let noted = match noted {
+            0 => String::new(),
+            count => format!(" and {count} as a note only"),
+        };
         let elsewhere = match elsewhere {
             0 => String::new(),
             count => format!(", {count} with a new report elsewhere"),
         };
-        format!("{found} found of {shown} shown of {reached} reached of {total} mutants{elsewhere}")
+        format!("{found} found{noted} of {shown} shown of {reached} reached of {total} mutants{elsewhere}")
     }
 }
 
@@ -257,26 +288,28 @@ mod tests {
 
     #[test]
     fn what_is_missed_and_what_is_equivalent_is_listed() {
-        let found = Outcome::Found { input: "a.ll:1".into(), error: "e".into(), elsewhere: Vec::new() };
+        let report = |input: &str, said: &str, elsewhere: Vec<String>| Report {
+            input: input.to_owned(),
+            said: said.to_owned(),
+            elsewhere,
+        };
         let rows = vec![
-            row(found),
+            row(Outcome::Found(report("a.ll:1", "e", Vec::new()))),
             row(Outcome::Equivalent { lines: 4 }),
             row(Outcome::Unreached),
-            row(Outcome::Missed {
-                input: "b.ll:2".into(),
-                reason: "not reported".into(),
-                elsewhere: vec!["x".into()],
-            }),
+            row(Outcome::Noted(report("c.ll:1", "n", Vec::new()))),
+            row(Outcome::Missed(report("b.ll:2", "not reported", vec!["x".to_owned()]))),
         ];
         let file = OfFile { file: "A.cpp".into(), mutants: rows };
         let text = file.text();
-        let first = "A.cpp: 1 found of 2 shown of 3 reached of 4 mutants, 1 with a new report elsewhere\n";
+        let first = "A.cpp: 1 found and 1 as a note only of 3 shown of 4 reached of 5 mutants, 1 with a new report elsewhere\n";
         assert!(text.starts_with(first), "{text}");
         assert!(text.contains("equivalent  line 7 delete drop: on 4 RUN lines"), "{text}");
         assert!(
             text.contains("missed      line 7 delete drop: not reported (b.ll:2); elsewhere: x"),
             "{text}"
         );
+        assert!(text.contains("noted       line 7 delete drop: n (c.ll:1)"), "{text}");
         assert!(text.contains("unreached   line 7"), "{text}");
         assert!(!text.contains("found       line"), "{text}");
     }

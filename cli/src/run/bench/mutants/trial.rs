@@ -28,7 +28,7 @@ use crate::progress::Progress;
 const CHANCES: usize = 6;
 
 /// What came of a mutant.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "outcome")]
 pub enum Outcome {
     /// The file cannot be swapped.
@@ -37,17 +37,23 @@ pub enum Outcome {
     Unreached,
     /// On this many lines that come by it, nothing is printed otherwise.
     Equivalent { lines: usize },
-    /// It is reported.
-    Found {
-        /// The line that shows it.
-        input: String,
-        /// The report.
-        error: String,
-        /// New reports about instructions whose locations do not differ.
-        elsewhere: Vec<String>,
-    },
+    /// It is reported, with the operation that was left out.
+    Found(Report),
+    /// The same, but only as a note, which nobody has to look at.
+    Noted(Report),
     /// It is not.
-    Missed { input: String, reason: String, elsewhere: Vec<String> },
+    Missed(Report),
+}
+
+/// What a report says of a mutant that shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The line that shows it.
+    pub input: String,
+    /// The error, or what is there instead.
+    pub said: String,
+    /// New reports about instructions whose locations do not differ.
+    pub elsewhere: Vec<String>,
 }
 
 impl Outcome {
@@ -57,26 +63,27 @@ impl Outcome {
             Outcome::NotRun { .. } => "not run",
             Outcome::Unreached => "unreached",
             Outcome::Equivalent { .. } => "equivalent",
-            Outcome::Found { .. } => "found",
-            Outcome::Missed { .. } => "missed",
+            Outcome::Found(_) => "found",
+            Outcome::Noted(_) => "noted",
+            Outcome::Missed(_) => "missed",
         }
     }
 
     /// What else there is to say.
     pub fn detail(&self) -> String {
-        let with = |text: &str, input: &str, elsewhere: &[String]| {
-            let also = match elsewhere {
-                [] => String::new(),
-                some => format!("; elsewhere: {}", some.join(", ")),
-            };
-            format!("{text} ({input}){also}")
-        };
         match self {
             Outcome::NotRun { reason } => reason.clone(),
             Outcome::Unreached => "no RUN line comes by".to_owned(),
             Outcome::Equivalent { lines } => format!("on {lines} RUN lines"),
-            Outcome::Found { input, error, elsewhere } => with(error, input, elsewhere),
-            Outcome::Missed { input, reason, elsewhere } => with(reason, input, elsewhere),
+            Outcome::Found(Report { input, said, elsewhere })
+            | Outcome::Noted(Report { input, said, elsewhere })
+            | Outcome::Missed(Report { input, said, elsewhere }) => {
+                let also = match elsewhere.as_slice() {
+                    [] => String::new(),
+                    some => format!("; elsewhere: {}", some.join(", ")),
+                };
+                format!("{said} ({input}){also}")
+            }
         }
     }
 }
@@ -175,18 +182,15 @@ impl<'a> Trials<'a> {
                 break;
             }
         }
-        Ok(match best {
-            None => Outcome::Equivalent { lines: lines.len() },
-            Some((Noticed::Rightly(error), input, elsewhere)) => Outcome::Found { input, error, elsewhere },
-            Some((Noticed::AsNote(error), input, elsewhere)) => {
-                Outcome::Missed { input, reason: format!("only a note: {error}"), elsewhere }
-            }
-            Some((Noticed::Otherwise(error), input, elsewhere)) => {
-                Outcome::Missed { input, reason: format!("another operation: {error}"), elsewhere }
-            }
-            Some((Noticed::Not, input, elsewhere)) => {
-                Outcome::Missed { input, reason: "not reported".to_owned(), elsewhere }
-            }
+        let Some((noticed, input, elsewhere)) = best else {
+            return Ok(Outcome::Equivalent { lines: lines.len() });
+        };
+        let report = |said| Report { input, said, elsewhere };
+        Ok(match noticed {
+            Noticed::Rightly(error) => Outcome::Found(report(error)),
+            Noticed::AsNote(error) => Outcome::Noted(report(error)),
+            Noticed::Otherwise(error) => Outcome::Missed(report(format!("another operation: {error}"))),
+            Noticed::Not => Outcome::Missed(report("not reported".to_owned())),
         })
     }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use metaloc_toolchain::process::Task;
-use metaloc_toolchain::{atomic, plugin};
+use metaloc_toolchain::atomic;
 
+use super::super::commit;
 use super::table::{Row, Shape};
 use crate::run::prove::check::Counts;
 use crate::run::prove::{FunctionResult, Queries, VerdictName};
@@ -56,7 +56,7 @@ impl Saved {
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
         let (path, title) = (path.to_owned(), title.to_owned());
-        Ok(Saved { path, title, commit: commit()?, rows: Mutex::new(rows) })
+        Ok(Saved { path, title, commit: commit::checked_out()?, rows: Mutex::new(rows) })
     }
 
     /// The row of a kernel.
@@ -75,21 +75,6 @@ impl Saved {
         rows.sort_by(|left, right| left.kernel.cmp(&right.kernel));
         Ok(atomic::write(&self.path, written(&self.title, &rows).as_bytes())?)
     }
-}
-
-/// The commit that is checked out; marked if sources differ from it.
-fn commit() -> Result<String> {
-    let git = |args: &[&str]| -> Result<String> {
-        let outcome = Task::new("git").args(args).cwd(plugin::root()?).run()?;
-        if !outcome.exit.success() {
-            bail!("git {}: {}", args.join(" "), outcome.stderr_text().trim());
-        }
-        Ok(outcome.stdout_text().trim().to_owned())
-    };
-    let head = git(&["rev-parse", "--short=10", "HEAD"])?;
-    let changed =
-        git(&["status", "--porcelain", "--untracked-files=no", "--", "*.rs", "*.c", "*.h", "Cargo.*"])?;
-    Ok(if changed.is_empty() { head } else { format!("{head}+changes") })
 }
 
 fn written(title: &str, rows: &[Row]) -> String {
