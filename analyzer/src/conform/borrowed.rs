@@ -1,56 +1,108 @@
-//! The location of what happens to follow, on a write that stands for others.
+//! The location of what happens to follow, on what stands for others.
 //!
 //! `IRBuilder` gives what it makes the location of the instruction in front of which it stands. If that one has nothing
 //! to do with what is made, a debugger shows its line where that of the old instruction is due: "the location of the shl
 //! instruction should be the same as the location of the add instruction" (HowToUpdateDebugInfo, "when to preserve").
 //! MemCpyOpt sets the location of the memset that it makes of stores for that reason, and of one that it moves.
 //!
-//! Asked of writes only, where what went wrote to the same object: of a value that replaced others it is often hard to
-//! say which of them it is. In another block, all paths have to pass what went, which had one location (a loop that
-//! LoopIdiomRecognize makes a memset of, in front of it; [`super::lost_write`] says why a loop is no matter). What
-//! follows has to be older than the run, to live on, and not to be a source itself; nothing that went from the block
-//! had its location. Likely, since the link is the object.
+//! Asked of three kinds, of which it is known what they stand for:
+//!
+//! - a write, where what went wrote to the same object. In another block, all paths have to pass what went, which had one
+//!   location (a loop that LoopIdiomRecognize makes a memset of, in front of it; [`super::lost_write`] says why a loop is no
+//!   matter);
+//! - a value that took over all uses of one that went from the same block;
+//! - a compare that only the terminator of the block uses, which is older, if just one compare went from the block and
+//!   nothing replaced it: the condition was made anew ("the new loop exit condition should reuse the debug location of the
+//!   original loop exit condition", IndVarSimplify).
+//!
+//! What follows has to be older than the run, to live on, and not to be a source itself; nothing that went from the block
+//! had its location. Likely: for a write the link is the object, for a compare the place, and a value may have been made
+//! for what follows before it took over from another.
+
+use metaloc_record::{Inst, InstFlags};
 
 use super::Case;
 use crate::changes::At;
 use crate::finding::{Confidence, Finding, Kind, Link, Operation, Source};
 use crate::lineage::{Destination, Origin};
 
-/// Worth asking about: it was made, has a location, and stands for writes that had another.
+/// Worth asking about: it was made, has a location, and stands for what had another, or may do so.
 pub(super) fn is_open(destination: &Destination<'_>) -> bool {
+    let linked = |s: &Source| matches!(s.link, Link::Write | Link::Replace);
     destination.origin == Origin::Created
-        && destination.sources.iter().any(|s| s.link == Link::Write)
+        && (destination.sources.iter().any(linked) || may_be_condition(destination))
         && destination.sources.iter().all(|s| s.loc != destination.inst.loc)
 }
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
-    let sources: Vec<Source> = case.sources_by(Link::Write).copied().collect();
-    if !is_open(case.destination) || case.destination.updates.merged {
+    if !is_open(case.destination) || case.destination.updates.merged || case.is(InstFlags::PHI) {
         return None;
     }
+    if !is_borrowed(case)? {
+        return None;
+    }
+    let source = write(case).or_else(|| value(case)).or_else(|| condition(case))?;
+    let finding = case.finding("borrowed", Operation::Preserve, Confidence::Likely, None);
+    Some(Finding { sources: vec![source], kind: Kind::Incorrect, ..finding })
+}
+
+/// True if the location is that of what follows.
+fn is_borrowed(case: &Case<'_, '_>) -> Option<bool> {
+    let insts = &case.changes.block_after(case.block)?.insts;
+    let next = case.destination.at.position as usize + 1;
+    let following = insts.get(next)?;
+    let place = At { block: case.block, position: next as u32 };
+    let older = case.changes.origin(following.id, place).is_some_and(|was| was.block == case.block);
+    let old = &case.changes.block_before(case.block)?.insts;
+    let went = |inst: &Inst| inst.loc == case.inst().loc && case.is_gone(inst.id);
+    Some(older && following.loc == case.inst().loc && !old.iter().any(went))
+}
+
+fn write(case: &Case<'_, '_>) -> Option<Source> {
+    let sources: Vec<Source> = case.sources_by(Link::Write).copied().collect();
     let here = sources.iter().all(|s| case.source_block(s.inst) == Some(case.block));
     let passes =
         |s: &Source| case.source_block(s.inst).is_some_and(|from| case.placements.passes(case.block, from));
     if !here && (case.common_location(sources.iter()).is_none() || !sources.iter().all(passes)) {
         return None;
     }
+    // In its block the first one counts; elsewhere they are all alike.
+    let position = |s: &&Source| case.changes.before(s.inst).map(|at| at.position);
+    sources.iter().min_by_key(position).copied()
+}
+
+fn value(case: &Case<'_, '_>) -> Option<Source> {
+    case.common_location(case.sources_by(Link::Replace))?;
+    let fits = |s: &Source| case.source_block(s.inst) == Some(case.block) && case.is_gone(s.inst);
+    let mut sources = case.sources_by(Link::Replace);
+    let first = sources.next().filter(|s| fits(s) && s.via.is_none())?;
+    sources.all(fits).then_some(*first)
+}
+
+fn condition(case: &Case<'_, '_>) -> Option<Source> {
     let insts = &case.changes.block_after(case.block)?.insts;
-    let next = case.destination.at.position as usize + 1;
-    let following = insts.get(next)?;
-    let place = At { block: case.block, position: next as u32 };
-    let older = case.changes.origin(following.id, place).is_some_and(|was| was.block == case.block);
-    if !older || following.loc != case.inst().loc {
+    let end = insts.last()?;
+    let place = At { block: case.block, position: insts.len() as u32 - 1 };
+    let older = case.changes.origin(end.id, place).is_some_and(|was| was.block == case.block);
+    if !may_be_condition(case.destination) || !older {
         return None;
     }
     let old = &case.changes.block_before(case.block)?.insts;
-    if old.iter().any(|inst| inst.loc == case.inst().loc && case.is_gone(inst.id)) {
+    let mut went = old.iter().filter(|inst| is_compare(inst) && case.is_gone(inst.id));
+    let only = went.next().filter(|inst| case.is_real(inst.loc) && went.next().is_none())?;
+    if case.lineage.replaced_by.contains_key(&only.id) {
         return None;
     }
-    // In its block the first one counts; elsewhere they are all alike.
-    let position = |s: &&Source| case.changes.before(s.inst).map(|at| at.position);
-    let first = *sources.iter().min_by_key(position)?;
-    let finding = case.finding("borrowed", Operation::Preserve, Confidence::Likely, None);
-    Some(Finding { sources: vec![first], kind: Kind::Incorrect, ..finding })
+    let users = case.run.lookup.users(case.inst().id)?;
+    (users == [end.id]).then_some(Source { inst: only.id, loc: only.loc, link: Link::Position, via: None })
+}
+
+fn may_be_condition(destination: &Destination<'_>) -> bool {
+    destination.sources.is_empty() && is_compare(destination.inst)
+}
+
+fn is_compare(inst: &Inst) -> bool {
+    matches!(inst.opcode.name(), "icmp" | "fcmp")
 }
 
 #[cfg(test)]
@@ -129,5 +181,62 @@ mod tests {
     #[test]
     fn somebody_chose_it() {
         assert_eq!(joined("", "%3 load @3, %5 call^1 @3"), [""; 0]);
+    }
+
+    fn replaced(loc: &str, after: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0: %1 add {loc}, %2 mul @2, %3 call!(%1) @3, %4 ret @4
+             after
+             b0: {after}, %4 ret @4
+             events
+             create %5
+             insert %5 b0 %3
+             set %5 @3
+             replace %1 %5
+             remove %1 b0
+             erase %1"
+        ))
+    }
+
+    #[test]
+    fn of_a_value() {
+        let found = ["borrowed likely incorrect preserve %5 <- %1"];
+        assert_eq!(replaced("@1", "%2 mul @2, %5 shl @3, %3 call!(%5) @3"), found);
+        // What it stands for had none.
+        assert_eq!(replaced("", "%2 mul @2, %5 shl @3, %3 call!(%5) @3"), [""; 0]);
+        // It is not that of what follows: somebody chose it.
+        assert_eq!(replaced("@1", "%5 shl @3, %2 mul @2, %3 call!(%5) @3"), [""; 0]);
+    }
+
+    /// IndVarSimplify: the test of the loop is made anew, in front of the branch.
+    fn tested(loc: &str, user: &str, event: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 add @2, %3 icmp(%2) @3, %4 br(%3) @4
+             b2: %6 ret @6
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 add @2, %5 icmp(%2) {loc}, %4 br({user}) @4
+             b2: %6 ret @6
+             events
+             create %5
+             insert %5 b1 %4
+             set %5 {loc}
+             {event}
+             remove %3 b1
+             erase %3"
+        ))
+    }
+
+    #[test]
+    fn of_a_condition() {
+        assert_eq!(tested("@4", "%5", "set %5 @4"), ["borrowed likely incorrect preserve %5 <- %3"]);
+        assert_eq!(tested("@3", "%5", "set %5 @3"), [""; 0]);
+        // The branch decides by something else.
+        assert_eq!(tested("@4", "%2", "set %5 @4"), [""; 0]);
+        // Something else took over from the old one.
+        assert_eq!(tested("@4", "%5", "replace %3 %2"), [""; 0]);
     }
 }

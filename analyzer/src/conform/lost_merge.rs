@@ -49,7 +49,10 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
 
 fn linked<'c>(destination: &'c Destination<'_>) -> impl Iterator<Item = &'c Source> {
     let made_from = |s: &&Source| {
-        matches!(s.link, Link::Clone | Link::Move | Link::Replace | Link::Write | Link::Operand)
+        matches!(
+            s.link,
+            Link::Clone | Link::Move | Link::Replace | Link::Terminator | Link::Write | Link::Operand
+        )
     };
     destination.sources.iter().filter(made_from)
 }

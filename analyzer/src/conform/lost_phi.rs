@@ -189,6 +189,42 @@ mod tests {
         assert_eq!(judge("sitofp", "%4"), ["lost_phi likely lost preserve %7 <- %3"]);
     }
 
+    /// SimpleLoopUnswitch, PR 97662: the loop was copied after the PHI had taken the place of the select, and only the copy
+    /// of the PHI is left.
+    #[test]
+    fn a_copy_of_what_replaced_something() {
+        let copied = |update: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1: %1 br @1
+                 b1 -> b1 b2: %3 select @3, %4 call! @4, %5 br @5
+                 b2: %6 ret @6
+                 after
+                 b0 -> b8: %1 br @1
+                 b8 -> b8 b2: %9 phi, %14 call! @4, %15 br @5
+                 b2: %6 ret @6
+                 events
+                 create %7
+                 insert %7 b1 %3
+                 {update}
+                 replace %3 %7
+                 remove %3 b1
+                 erase %3
+                 clone %9 %7
+                 insert %9 b8
+                 clone %14 %4
+                 insert %14 b8
+                 clone %15 %5
+                 insert %15 b8
+                 erase %7
+                 erase %4
+                 erase %5"
+            ))
+        };
+        assert_eq!(copied(""), ["lost_phi likely lost preserve %9 <- %3"]);
+        assert_eq!(copied("drop %7"), [""; 0]);
+    }
+
     #[test]
     fn promoted_variable_is_a_note() {
         let found = Scene::judge(

@@ -14,15 +14,21 @@
 //! In a new block that is a copy of an older one, what ends it stands for what ended that one (jump threading
 //! copies all but the terminator, which it knows the way of). Likely.
 //!
+//! The same where nothing of the older block is left in the copy ([`crate::lineage`], `ends`).
+//!
+//! A branch on the condition of a `select` of the block, which went and which nothing replaced, stands for the `select` as
+//! well as for what ended the block: what decided in one place and jumped in another does both now (JumpThreading), and
+//! the two are to be merged. Likely.
+//!
 //! A terminator that decides something does not stand for one that goes to the only place there is. If one of its kind
 //! went elsewhere in the run, and all paths pass that, it was taken from there (unswitching, PR 98789). Likely.
 //!
 //! What took the place of an `unreachable` is owed nothing: control never came there.
 
-use metaloc_record::{Block, BlockId, InstFlags};
+use metaloc_record::{Block, BlockId, Inst, InstFlags};
 
 use super::{Case, has_no_code};
-use crate::finding::{Confidence, Finding, Link, Source};
+use crate::finding::{Confidence, Finding, Kind, Link, Operation, Source};
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.is(InstFlags::TERMINATOR) {
@@ -48,6 +54,11 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.placements.passes(case.block, from) {
         return None;
     }
+    if let Some(select) = unfolded(case, from).filter(|select| select.loc != sources[0].loc) {
+        sources.push(select);
+        let finding = case.finding("lost_terminator", Operation::Merge, Confidence::Likely, None);
+        return Some(Finding { sources, kind: Kind::Lost, ..finding });
+    }
     let confidence = if !case.stays(sources[0].inst) {
         Confidence::Note
     } else if from == case.block && sources[0].link == Link::Terminator && case.is_gone(sources[0].inst) {
@@ -72,6 +83,25 @@ fn copied(case: &Case<'_, '_>) -> Option<Source> {
     }
     let last = case.changes.block_before(old)?.insts.last()?;
     Some(Source { inst: last.id, loc: last.loc, link: Link::Terminator, via: None })
+}
+
+/// The `select` whose condition the destination decides by: it was in the block, went, and nothing replaced it.
+fn unfolded(case: &Case<'_, '_>, from: BlockId) -> Option<Source> {
+    let (old, new) = (case.changes.block_before(from)?, case.changes.block_after(case.block)?);
+    if from != case.block || old.successors.len() != 1 || new.successors.len() != 2 {
+        return None;
+    }
+    let lookup = case.run.lookup;
+    let condition = lookup.operands(case.inst().id).into_iter().flatten().next();
+    let is_it = |inst: &&Inst| {
+        case.is_opcode(inst, "select")
+            && case.is_gone(inst.id)
+            && !case.lineage.replaced_by.contains_key(&inst.id)
+            && lookup.noted_operands(inst.id).first() == Some(&condition)
+    };
+    let mut selects = old.insts.iter().filter(is_it);
+    let select = selects.next().filter(|select| case.is_real(select.loc) && selects.next().is_none())?;
+    Some(Source { inst: select.id, loc: select.loc, link: Link::Operand, via: None })
 }
 
 /// Where a terminator decides something in place of one that did not: the one of the same kind that went elsewhere in
@@ -138,7 +168,12 @@ mod tests {
 
     #[test]
     fn in_place_of_a_return() {
-        assert_eq!(unified("ret").len(), 2);
+        let found = [
+            "lost_terminator certain lost preserve %5 <- %2",
+            "lost_terminator certain lost preserve %6 <- %3",
+            "lost_merge note lost merge %4 <- %2 %3",
+        ];
+        assert_eq!(unified("ret"), found);
     }
 
     #[test]
@@ -228,6 +263,70 @@ mod tests {
         };
         assert_eq!(split("@2"), ["lost_terminator likely lost preserve %5 <- %2"]);
         assert_eq!(split(""), ["lost_terminator likely lost preserve %5 <- %3"]);
+    }
+
+    /// JumpThreading: all that the block did is known on the way through the new one.
+    fn bypassing(before: &str, to: &str, rest: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             {before}
+             b1 -> b2: %2 br @2
+             b2 -> b3 b4: %4 phi @4, %5 br @5
+             b3: %6 ret @6
+             b4: %7 ret @7
+             after
+             b0 -> b8 {rest}: %1 br @1
+             b1 -> b2: %2 br @2
+             b8 -> {to}: %9 br
+             b2 -> b3 b4: %4 phi @4, %5 br @5
+             b3: %6 ret @6
+             b4: %7 ret @7
+             events
+             create %9
+             insert %9 b8"
+        ))
+    }
+
+    #[test]
+    fn around_a_block() {
+        let found = ["lost_terminator likely lost preserve %9 <- %5"];
+        assert_eq!(bypassing("b0 -> b2 b1: %1 br @1", "b3", "b1"), found);
+        // The edge was split, and the block is still to come.
+        assert_eq!(bypassing("b0 -> b2 b1: %1 br @1", "b2", "b1"), [""; 0]);
+        // It led there by itself as well: which way it is, is not known.
+        assert_eq!(bypassing("b0 -> b2 b3: %1 br @1", "b3", ""), [""; 0]);
+    }
+
+    /// JumpThreading, unfoldSelectInstr.
+    fn unfolded(condition: &str, end: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %2 icmp @2, %3 select({condition}+-+-) @3, %4 br {end}
+             b2 -> b3: %5 br @5
+             b3: %6 phi(%3+-) @6, %7 ret @7
+             after
+             b0 -> b1 b2: %1 br @1
+             b1 -> b8 b3: %2 icmp @2, %9 br(%2)
+             b8 -> b3: %4 br {end}
+             b2 -> b3: %5 br @5
+             b3: %6 phi(-+-+-) @6, %7 ret @7
+             events
+             remove %4 b1
+             insert %4 b8
+             create %9
+             insert %9 b1
+             remove %3 b1
+             erase %3"
+        ))
+    }
+
+    #[test]
+    fn in_place_of_a_select() {
+        assert_eq!(unfolded("%2", "@4"), ["lost_terminator likely lost merge %9 <- %4 %3"]);
+        assert_eq!(unfolded("%2", "@3"), ["lost_terminator likely lost preserve %9 <- %4"]);
+        // It decided by something else.
+        assert_eq!(unfolded("%1", "@4"), ["lost_terminator likely lost preserve %9 <- %4"]);
     }
 
     fn threaded(to: &str) -> Vec<String> {

@@ -6,7 +6,7 @@
 //! - [`unmerged`]: the same, but the destination stands for several instructions (paper, Merge);
 //! - [`out_of_loop`]: a location that left its loop (HowToUpdateDebugInfo, LICM);
 //! - [`glue_branch`]: a branch that stands for nothing and was given a location (paper, PR 86269);
-//! - [`borrowed`]: the location of what happens to follow, on a write that stands for others (ours);
+//! - [`borrowed`]: the location of what happens to follow, on what stands for others (ours);
 //! - [`lost_terminator`]: no location on what took the place of a terminator (paper, Preserve);
 //! - [`lost_phi`]: no location on a PHI that stands for something (paper, Preserve);
 //! - [`lost_replacement`]: no location on what replaced something (paper, Preserve);
@@ -91,11 +91,15 @@ pub fn is_open_with(destination: &Destination<'_>) -> bool {
     borrowed::is_open(destination)
 }
 
-/// Created without a location, and nobody asked for that. A copy or a moved instruction had a location
-/// unless a call took it away; a line 0 was asked for.
+/// Created without a location, or a copy of what was, and nobody asked for that. Any other copy and a moved instruction
+/// had a location unless a call took it away; a line 0 was asked for.
 pub fn is_lost(destination: &Destination<'_>) -> bool {
-    destination.origin == Origin::Created
-        && destination.inst.loc == LocId::NONE
+    let made = match destination.origin {
+        Origin::Created => true,
+        Origin::Cloned => matches!(destination.passage, Passage::Lost(_)),
+        Origin::Moved => false,
+    };
+    made && destination.inst.loc == LocId::NONE
         && !destination.updates.dropped
         && destination.passage != Passage::Dropped
 }

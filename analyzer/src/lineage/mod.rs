@@ -12,6 +12,7 @@
 //!   in a block has as its source the terminator that the run took out of that block, before or after.
 //!   One that was moved away counts too, unless the new one leads right to it: then the block was split
 //!   and the new branch stands for nothing;
+//!   What ends a new block may be known by the ways through it: see [`ends`];
 //! - split (ours): where the rest of a block was split off, a terminator that decides there has as its source what
 //!   that rest begins with;
 //! - write, operand, use (ours): see [`uses`];
@@ -23,6 +24,7 @@
 //! an instruction of P in this function. A destination that leads to anything else (inlining) cannot be
 //! judged and is only counted.
 
+mod ends;
 mod reader;
 mod sources;
 pub(crate) mod uses;

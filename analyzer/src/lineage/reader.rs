@@ -215,7 +215,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     /// Blocks that were copied into new blocks: their terminator was, or all but that. Several
     /// instructions will do, since copies are simplified at once; one out of several is what hoisting by
-    /// copy looks like.
+    /// copy looks like. Nor is what ended the function in a block that leads to the copy now: control passes both.
     pub(super) fn copies(&self) -> Vec<(BlockId, BlockId)> {
         let mut copied: FxHashMap<(BlockId, BlockId), (u32, bool)> = FxHashMap::default();
         for life in self.lives.iter().map(|(_, life)| life) {
@@ -231,9 +231,13 @@ impl<'r, 'a> Reader<'r, 'a> {
             let insts = self.changes.block_before(block).into_iter().flat_map(|block| &block.insts);
             insts.filter(|i| !i.flags.has(InstFlags::PHI) && !i.flags.has(InstFlags::TERMINATOR)).count()
         };
-        let copied = copied
-            .into_iter()
-            .filter(|((block, _), (count, end))| *end || *count > 1 || *count as usize >= all(*block));
+        let is_joined = |old: BlockId, into: BlockId| {
+            let ended = self.changes.block_before(old).is_some_and(|block| block.successors.is_empty());
+            ended && self.changes.block_after(old).is_some_and(|block| block.successors.contains(&into))
+        };
+        let copied = copied.into_iter().filter(|((block, into), (count, end))| {
+            (*end || *count > 1 || *count as usize >= all(*block)) && !is_joined(*block, *into)
+        });
         let pair = |((old, into), _): ((BlockId, BlockId), _)| [(old, into), (old, self.merged_into(into))];
         copied.flat_map(pair).collect()
     }

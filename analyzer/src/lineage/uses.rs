@@ -14,6 +14,7 @@
 use metaloc_record::{InstFlags, InstId, LocId, Object, Opcode, PassRun};
 use rustc_hash::FxHashMap;
 
+use super::ends;
 use super::sources::MAX_REPLACED;
 use super::{Destination, Lineage, Origin};
 use crate::changes::Changes;
@@ -39,6 +40,7 @@ pub(crate) fn link<'a>(
     for (destination, at) in lineage.destinations.iter().zip(0u32..) {
         lineage.index.insert(destination.inst.id, at);
     }
+    ends::link(run, changes, lineage, asked);
     let mut uses = Uses { run, changes, lineage };
     uses.link_writes(asked);
     for _ in 0..MAX_ROUNDS {
