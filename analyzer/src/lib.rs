@@ -163,7 +163,10 @@ fn finding<'c, 'a>(
     let (block, loc) = (destination.at.block, destination.inst.loc);
     let placement =
         if loc.is_some() { placements.of_location(block, loc, scratch) } else { Placement::Unclear };
-    let sources_conform = (!loc.is_some() || matches!(placement, Placement::OffPath(_)))
+    let matters = !loc.is_some()
+        || matches!(placement, Placement::OffPath(_))
+        || conform::is_open_merge(changes, destination);
+    let sources_conform = matters
         && destination.sources.len() > 1
         && placements.conform(block, &source_blocks(changes, destination), scratch);
     let case = Case { destination, block, placement, sources_conform, changes, placements, lineage, run };
@@ -197,7 +200,7 @@ fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'
     if !is_real(run.locations, loc) {
         return false;
     }
-    !changes.had(destination.at.block, loc) || conform::is_open_with(destination)
+    !changes.had(destination.at.block, loc) || conform::is_open_with(changes, destination)
 }
 
 /// Open, or perhaps so once it has more sources: without a location, or a new write.

@@ -13,6 +13,11 @@
 //! - *Splits.* A new block that was split off an older one is the rest of that.
 //! - *Copies.* A new block that is a copy of the source's block stands for it (unrolling, threading, ...).
 //!
+//! - *Decisions that are still made.* A block that is older than the run, moved code in front of its decision, and still
+//!   makes it: by the same terminator to one of the same blocks, or by a `select` on the same condition. Those paths that
+//!   avoided the location then still do, though nothing else may be left of them. (A decision that is not made any more may
+//!   have been found to go one way always.)
+//!
 //! Where none of these decides, the sets do (Definition 3.4), with two differences from the paper:
 //!
 //! - In P' only anchors count: instructions that were in the same block with the same location in P.
@@ -27,7 +32,7 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use metaloc_record::{BlockId, LocId, PassRun};
+use metaloc_record::{Block, BlockId, InstId, LocId, Opcode, PassRun};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::changes::Changes;
@@ -112,6 +117,7 @@ impl<'r, 'a> Placements<'r, 'a> {
         let mut about: Vec<BlockId> = self.changes.rewired().to_vec();
         for destination in destinations {
             about.extend(self.was(destination.at.block));
+            about.extend(self.ways_out(destination.at.block));
             about.extend(
                 destination.sources.iter().filter_map(|s| self.changes.before(s.inst)).map(|at| at.block),
             );
@@ -125,6 +131,13 @@ impl<'r, 'a> Placements<'r, 'a> {
         about
     }
 
+    /// Where a block led that leads elsewhere now.
+    fn ways_out(&self, id: BlockId) -> &'a [BlockId] {
+        let rewired = self.changes.rewired().binary_search(&id).is_ok();
+        let block = self.changes.block_before(id).filter(|_| rewired);
+        block.map_or(&[], |block| block.successors.as_slice())
+    }
+
     /// True if every path through the block of P' surely is a path through the block of P.
     pub fn passes(&self, destination: BlockId, source: BlockId) -> bool {
         let was = self.was(destination);
@@ -132,6 +145,22 @@ impl<'r, 'a> Placements<'r, 'a> {
             || self.copies.contains(&(source, destination))
             || was.is_some_and(|was| self.before().passes(was, source))
             || (!self.changes.same_edges() && self.after().passes(destination, source))
+    }
+
+    /// True if every path through a block of P surely is a path through the block of P'.
+    pub fn leads_through(&self, source: BlockId, destination: BlockId) -> bool {
+        self.was(destination).is_some_and(|was| self.before().passes(source, was))
+            || (!self.changes.same_edges() && self.after().passes(source, destination))
+    }
+
+    /// True if some path through a block of P does not have the location.
+    pub fn avoids(&self, source: BlockId, loc: LocId) -> bool {
+        let view = self.before();
+        let (ways, paths) = (view.forward(), view.paths());
+        let nodes: Vec<usize> = self.memory.blocks_with(loc).filter_map(|id| view.node(id)).collect();
+        let source = view.node(source);
+        source
+            .is_some_and(|node| location_sets::can_avoid(ways, paths, node, &nodes, &mut Scratch::default()))
     }
 
     /// The block of P that a block of P' is, or is the rest of.
@@ -244,7 +273,45 @@ impl<'r, 'a> Placements<'r, 'a> {
             return Placement::OffPath(OffPath { extra: self.extra(destination, blocks, scratch) });
         }
         let extra = self.extra(destination, blocks, scratch);
-        if extra.is_empty() { Placement::Unclear } else { Placement::OffPath(OffPath { extra }) }
+        if extra.is_empty() && !self.still_avoids(destination, &reachable, scratch) {
+            return Placement::Unclear;
+        }
+        Placement::OffPath(OffPath { extra })
+    }
+
+    /// True if the block was there and decided whether control comes to the others, and still does.
+    fn still_avoids(&self, id: BlockId, others: &[BlockId], scratch: &mut Scratch) -> bool {
+        let (Some(was), Some(is)) = (self.changes.block_before(id), self.changes.block_after(id)) else {
+            return false;
+        };
+        let (Some(end), [_, _, ..]) = (was.insts.last(), self.ways_out(id)) else { return false };
+        let same_end = is.insts.last().is_some_and(|last| last.id == end.id);
+        if !same_end && !self.is_select_of(is, end.id) {
+            return false;
+        }
+        let view = self.before();
+        if !others.iter().all(|other| view.dominates(id, *other)) {
+            return false;
+        }
+        let nodes: Vec<usize> = others.iter().filter_map(|id| view.node(*id)).collect();
+        let (ways, paths) = (view.forward(), view.paths());
+        let mut avoids = |to: &BlockId| {
+            let node = view.node(*to).filter(|_| !same_end || is.successors.contains(to));
+            node.is_some_and(|node| location_sets::can_avoid(ways, paths, node, &nodes, scratch))
+        };
+        was.successors.iter().any(&mut avoids)
+    }
+
+    /// True if a new `select` of a block of P' has the condition of a terminator that went.
+    fn is_select_of(&self, block: &Block, end: InstId) -> bool {
+        let select = Opcode::from_name("select");
+        let lookup = self.run.lookup;
+        let Some(condition) = lookup.noted_operands(end).first().filter(|_| self.changes.is_gone(end)) else {
+            return false;
+        };
+        let is_new = |inst: &InstId| self.changes.after(*inst).is_some() && self.changes.was(*inst).is_none();
+        let selects = block.insts.iter().filter(|inst| inst.opcode == select).map(|inst| inst.id);
+        selects.filter(is_new).any(|inst| lookup.operands(inst).first() == Some(condition))
     }
 
     fn extra(&self, destination: BlockId, sources: &[BlockId], scratch: &mut Scratch) -> Vec<LocId> {

@@ -5,7 +5,7 @@
 //! instruction should be the same as the location of the add instruction" (HowToUpdateDebugInfo, "when to preserve").
 //! MemCpyOpt sets the location of the memset that it makes of stores for that reason, and of one that it moves.
 //!
-//! Asked of three kinds, of which it is known what they stand for:
+//! Asked of four kinds, of which it is known what they stand for:
 //!
 //! - a write, where what went wrote to the same object. In another block, all paths have to pass what went, which had one
 //!   location (a loop that LoopIdiomRecognize makes a memset of, in front of it; [`super::lost_write`] says why a loop is no
@@ -13,35 +13,44 @@
 //! - a value that took over all uses of one that went from the same block;
 //! - a compare that only the terminator of the block uses, which is older, if just one compare went from the block and
 //!   nothing replaced it: the condition was made anew ("the new loop exit condition should reuse the debug location of the
-//!   original loop exit condition", IndVarSimplify).
+//!   original loop exit condition", IndVarSimplify);
+//! - the step of a new induction variable, in front of the terminator, if just one step went from the block, with its
+//!   PHI, and nothing replaced it (the wide counter of IndVarSimplify).
 //!
 //! What follows has to be older than the run, to live on, and not to be a source itself; nothing that went from the block
-//! had its location. Likely: for a write the link is the object, for a compare the place, and a value may have been made
+//! had its location. Likely: for a write the link is the object, for a compare and a step the place, and a value may have been made
 //! for what follows before it took over from another.
 
-use metaloc_record::{Inst, InstFlags};
+use metaloc_record::{Inst, InstFlags, InstId};
 
 use super::Case;
-use crate::changes::At;
+use crate::changes::{At, Changes};
 use crate::finding::{Confidence, Finding, Kind, Link, Operation, Source};
 use crate::lineage::{Destination, Origin};
 
-/// Worth asking about: it was made, has a location, and stands for what had another, or may do so.
-pub(super) fn is_open(destination: &Destination<'_>) -> bool {
+/// Worth asking about: it was made, has the location of what follows, and stands for what had another, or may do so.
+pub(super) fn is_open(changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
     let linked = |s: &Source| matches!(s.link, Link::Write | Link::Replace);
-    destination.origin == Origin::Created
-        && (destination.sources.iter().any(linked) || may_be_condition(destination))
-        && destination.sources.iter().all(|s| s.loc != destination.inst.loc)
+    let sources = &destination.sources;
+    if destination.origin != Origin::Created || sources.iter().any(|s| s.loc == destination.inst.loc) {
+        return false;
+    }
+    let At { block, position } = destination.at;
+    let next = changes.block_after(block).and_then(|block| block.insts.get(position as usize + 1));
+    let Some(next) = next.filter(|next| next.loc == destination.inst.loc) else { return false };
+    let at_end = next.flags.has(InstFlags::TERMINATOR) && sources.is_empty();
+    sources.iter().any(linked) || (is_compare(destination.inst) && sources.is_empty()) || at_end
 }
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
-    if !is_open(case.destination) || case.destination.updates.merged || case.is(InstFlags::PHI) {
+    if !is_open(case.changes, case.destination) || case.destination.updates.merged || case.is(InstFlags::PHI)
+    {
         return None;
     }
     if !is_borrowed(case)? {
         return None;
     }
-    let source = write(case).or_else(|| value(case)).or_else(|| condition(case))?;
+    let source = write(case).or_else(|| value(case)).or_else(|| condition(case)).or_else(|| step(case))?;
     let finding = case.finding("borrowed", Operation::Preserve, Confidence::Likely, None);
     Some(Finding { sources: vec![source], kind: Kind::Incorrect, ..finding })
 }
@@ -84,7 +93,7 @@ fn condition(case: &Case<'_, '_>) -> Option<Source> {
     let end = insts.last()?;
     let place = At { block: case.block, position: insts.len() as u32 - 1 };
     let older = case.changes.origin(end.id, place).is_some_and(|was| was.block == case.block);
-    if !may_be_condition(case.destination) || !older {
+    if !is_compare(case.inst()) || !case.destination.sources.is_empty() || !older {
         return None;
     }
     let old = &case.changes.block_before(case.block)?.insts;
@@ -97,8 +106,31 @@ fn condition(case: &Case<'_, '_>) -> Option<Source> {
     (users == [end.id]).then_some(Source { inst: only.id, loc: only.loc, link: Link::Position, via: None })
 }
 
-fn may_be_condition(destination: &Destination<'_>) -> bool {
-    destination.sources.is_empty() && is_compare(destination.inst)
+/// What the step of an induction variable stands for.
+fn step(case: &Case<'_, '_>) -> Option<Source> {
+    let (lookup, id) = (case.run.lookup, case.inst().id);
+    if !case.destination.sources.is_empty() {
+        return None;
+    }
+    let is_phi = |d: &Destination<'_>| d.inst.flags.has(InstFlags::PHI) && d.origin == Origin::Created;
+    let mut used = lookup.operands(id).into_iter().flatten();
+    let phi = used.find_map(|used| case.lineage.destination(used).filter(|d| is_phi(d)))?;
+    if !lookup.operands(phi.inst.id).contains(&Some(id)) {
+        return None;
+    }
+    let header = &case.changes.block_before(phi.at.block)?.insts;
+    let was_counter = |used: &InstId| {
+        let mut phis = header.iter().take_while(|inst| inst.flags.has(InstFlags::PHI));
+        phis.any(|inst| inst.id == *used) && case.is_gone(*used)
+    };
+    let was_step = |inst: &&Inst| {
+        let used = lookup.noted_operands(inst.id).iter().flatten();
+        case.is_gone(inst.id) && inst.opcode == case.inst().opcode && used.into_iter().any(was_counter)
+    };
+    let mut went = case.changes.block_before(case.block)?.insts.iter().filter(was_step);
+    let only = went.next().filter(|inst| case.is_real(inst.loc) && went.next().is_none())?;
+    let replaced = case.lineage.replaced_by.get(&only.id).is_some_and(|by| by.inst != id);
+    (!replaced).then_some(Source { inst: only.id, loc: only.loc, link: Link::Position, via: None })
 }
 
 fn is_compare(inst: &Inst) -> bool {
@@ -238,5 +270,41 @@ mod tests {
         assert_eq!(tested("@4", "%2", "set %5 @4"), [""; 0]);
         // Something else took over from the old one.
         assert_eq!(tested("@4", "%5", "replace %3 %2"), [""; 0]);
+    }
+
+    /// IndVarSimplify: a counter of another type, with its step in front of the branch.
+    fn widened(loc: &str, used: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 phi(-+%4) @2, %3 sext(%2) @3, %4 add({used}+-) @4, %5 call!(%3) @5, %6 br @6
+             b2: %7 ret @7
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %8 phi(-+%9) @2, %5 call!(%8) @5, %9 add(%8+-) {loc}, %6 br @6
+             b2: %7 ret @7
+             events
+             create %8
+             insert %8 b1 %2
+             set %8 @2
+             create %9
+             insert %9 b1 %6
+             set %9 {loc}
+             replace %3 %8
+             remove %3 b1
+             erase %3
+             remove %4 b1
+             erase %4
+             remove %2 b1
+             erase %2"
+        ))
+    }
+
+    #[test]
+    fn of_a_step() {
+        assert_eq!(widened("@6", "%2"), ["borrowed likely incorrect preserve %9 <- %4"]);
+        assert_eq!(widened("@4", "%2"), [""; 0]);
+        // It was no step.
+        assert_eq!(widened("@6", "%3"), [""; 0]);
     }
 }

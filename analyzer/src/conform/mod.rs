@@ -86,9 +86,14 @@ pub fn is_open_without(destination: &Destination<'_>) -> bool {
     is_lost(destination) || lost_merge::is_open(destination)
 }
 
+/// What a destination stands for together matters, though no path is known to lack its location.
+pub fn is_open_merge(changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
+    unmerged::is_open(changes, destination)
+}
+
 /// Something may be said about a destination that has a location which its block had.
-pub fn is_open_with(destination: &Destination<'_>) -> bool {
-    borrowed::is_open(destination)
+pub fn is_open_with(changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
+    borrowed::is_open(changes, destination)
 }
 
 /// Created without a location, or a copy of what was, and nobody asked for that. Any other copy and a moved instruction
@@ -209,7 +214,12 @@ impl<'a> Case<'_, 'a> {
         let mut sources = self.destination.sources.clone();
         if operation == Operation::Drop {
             // What the destination stands for beside its source matters where locations are merged.
-            sources.retain(|s| !matches!(s.link, Link::Write | Link::Operand | Link::Use));
+            let copied = sources.iter().any(|s| matches!(s.link, Link::Clone | Link::Move));
+            sources.retain(|s| match s.link {
+                Link::Write | Link::Operand | Link::Use => false,
+                Link::Terminator => !copied,
+                _ => true,
+            });
         }
         sources.extend(owner.filter(|owner| !sources.contains(owner)));
         sources.sort_by_key(|s| s.link);

@@ -219,4 +219,67 @@ mod tests {
         );
         assert!(found.is_empty(), "{found:?}");
     }
+
+    /// SimplifyCFG: one side is done in any case, and a select decides by the condition of the branch.
+    fn speculated(condition: &str, loc: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1 b2: %1 icmp @1, %2 icmp @2, %3 br(%1) @3
+             b1 -> b2: %4 add @4, %5 br @5
+             b2: %6 phi(%4+-) @6, %7 ret(%6) @7
+             after
+             b0: %1 icmp @1, %2 icmp @2, %4 add {loc}, %8 select({condition}+%4+-) @3, %7 ret(%8) @7
+             events
+             move %4 b1 b0
+             drop %4
+             create %8
+             insert %8 b0 %3
+             set %8 @3
+             replace %6 %8
+             remove %6 b2
+             erase %6
+             remove %3 b0
+             erase %3
+             remove %5 b1
+             erase %5
+             move %7 b2 b0"
+        ))
+    }
+
+    #[test]
+    fn in_front_of_a_select() {
+        assert_eq!(speculated("%1", "@4"), ["off_path likely incorrect drop %4 <- %4"]);
+        assert_eq!(speculated("%1", ""), [""; 0]);
+        // It decides something else: the branch may have been found to go one way.
+        assert_eq!(speculated("%2", "@4"), [""; 0]);
+    }
+
+    /// SimplifyCFG: two tests in a row become one, which is still made where the first was.
+    fn tested_at_once(to: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1 b3: %1 br @1
+             b1 -> b2 b3: %2 add @2, %3 br @3
+             b2: %4 ret @4
+             b3: %5 ret @5
+             after
+             b0 -> {to}: %9 add @2, %1 br @1
+             b2: %4 ret @4
+             b3: %5 ret @5
+             events
+             clone %9 %2
+             insert %9 b0 %1
+             remove %2 b1
+             erase %2
+             remove %3 b1
+             erase %3"
+        ))
+    }
+
+    #[test]
+    fn in_front_of_the_same_branch() {
+        assert_eq!(tested_at_once("b2 b3"), ["off_path likely incorrect drop %9 <- %2"]);
+        // The way around is not taken any more.
+        assert_eq!(tested_at_once("b2"), [""; 0]);
+    }
 }

@@ -7,6 +7,8 @@
 //! Several sources alone say nothing: a peephole that combines instructions of one block gives the result
 //! the location of the root, and that is on all paths. So the rule begins where [`super::off_path`] does,
 //! with a path that did not have the location, and asks whether the sources together cover the paths.
+//! The paths of another source are such, if they avoid the location and pass the destination: nothing but what is merged
+//! takes over from an instruction on other paths. So it shows also where the rest of the sides went.
 //! A write that is known by its object alone counts where it was sunk (commit 84a71d5), not where it was hoisted: LLVM's
 //! guide says drop there, and the object alone does not say that the two were one.
 //! Certain for what was moved or copied; likely if it was created, since then somebody chose the location.
@@ -14,11 +16,18 @@
 use metaloc_record::InstFlags;
 
 use super::Case;
-use crate::finding::{Confidence, Finding, Operation, Source};
-use crate::lineage::Origin;
+use crate::changes::Changes;
+use crate::finding::{Confidence, Finding, Link, Operation, Source};
+use crate::lineage::{Destination, Origin};
+
+/// Worth asking about: it took over from what is gone and had another location.
+pub(super) fn is_open(changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
+    let sources = &destination.sources;
+    let others = |s: &Source| s.loc != destination.inst.loc && took_over(changes, destination, s);
+    sources.iter().any(|s| s.loc == destination.inst.loc) && sources.iter().any(others)
+}
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
-    let off_path = case.off_path()?;
     let sources = &case.destination.sources;
     let one = sources.iter().filter(|s| s.loc == case.inst().loc).count();
     let other = |s: &&Source| s.loc != case.inst().loc && case.is_real(s.loc) && !case.is_hoisted_write(s);
@@ -26,15 +35,31 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if one == 0 || others == 0 || !case.sources_conform || case.destination.updates.merged {
         return None;
     }
+    let extra = match case.off_path() {
+        Some(off_path) => off_path.extra.clone(),
+        None if sources.iter().filter(other).any(|s| is_exclusive(case, s)) => Vec::new(),
+        None => return None,
+    };
     let confidence = match case.destination.origin {
         _ if case.is(InstFlags::PHI) => Confidence::Note,
         Origin::Created => Confidence::Likely,
         Origin::Cloned | Origin::Moved if case.destination.updates.set => Confidence::Likely,
         Origin::Cloned | Origin::Moved => Confidence::Certain,
     };
-    let mut finding = case.finding("unmerged", Operation::Merge, confidence, None);
-    finding.extra = off_path.extra.clone();
-    Some(finding)
+    Some(Finding { extra, ..case.finding("unmerged", Operation::Merge, confidence, None) })
+}
+
+/// True if the paths of a source, which the destination took over from, avoid the location and pass the destination.
+fn is_exclusive(case: &Case<'_, '_>, source: &Source) -> bool {
+    let from = case.source_block(source.inst).filter(|_| took_over(case.changes, case.destination, source));
+    from.is_some_and(|from| {
+        case.placements.leads_through(from, case.block) && case.placements.avoids(from, case.inst().loc)
+    })
+}
+
+fn took_over(changes: &Changes<'_>, destination: &Destination<'_>, source: &Source) -> bool {
+    let alike = changes.was(source.inst).is_some_and(|was| was.inst.opcode == destination.inst.opcode);
+    alike && matches!(source.link, Link::Replace | Link::Terminator) && changes.is_gone(source.inst)
 }
 
 #[cfg(test)]

@@ -1,18 +1,20 @@
-//! What ends new blocks, where the way tells what it stands for.
+//! What ends blocks, where no use and no place tells what it stands for, but control does.
 //!
 //! - *Ends of the function that became one.* SimplifyCFG and others put one `ret` into a block of its own and let all
-//!   blocks lead there that returned. No use and no place connects the new one with those that went, but control does: what
-//!   ends the function in a new block, whose predecessors all ended it in the same way, stands for all of them.
+//!   blocks lead there that returned. If several of a kind went in a run and one in a new block came, it stands for all of
+//!   them. Whether they are all that control comes from is asked by the rules.
+//! - *Ends of all successors that became one.* If all blocks went that a block led to, which ended in the same way, and it
+//!   ends in a copy of one of these ends now, that stands for all of them: they were hoisted.
 //! - *Blocks that are gone round.* A new block that leads from A to C, where A led to B, and B to C, stands for B as a copy
 //!   does: jump threading copies what B does and leaves out what is known, which may be all of it. Every way to the new
 //!   block has to be of this kind, with the same B.
 //!
 //! Otherwise nothing is said.
 
-use metaloc_record::{Block, BlockId, Inst, InstFlags, PassRun};
+use metaloc_record::{Block, BlockId, Inst, InstFlags, Opcode, PassRun};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Lineage;
+use super::{Destination, Lineage};
 use crate::changes::Changes;
 use crate::finding::{Link, Source};
 
@@ -20,43 +22,48 @@ use crate::finding::{Link, Source};
 /// time that grows faster than the function.
 const MAX_WAYS: usize = 16;
 
-/// Adds what went from the predecessors to the sources of some destinations, given by their indices, and the blocks that are
-/// gone round to the copies.
+/// Adds what went to the sources of some destinations, given by their indices, and the blocks that are gone round to the
+/// copies.
 pub(super) fn link<'a>(
     run: &PassRun<'a>,
     changes: &mut Changes<'a>,
     lineage: &mut Lineage<'a>,
     asked: &[usize],
 ) {
-    let mut predecessors = None;
+    let mut edges = None;
     for &at in asked {
         let destination = &lineage.destinations[at];
-        let (id, inst) = (destination.at.block, destination.inst);
-        if !inst.flags.has(InstFlags::TERMINATOR) || changes.block_before(id).is_some() {
-            continue;
-        }
-        let Some(block) = changes.block_after(id) else { continue };
-        let from = predecessors.get_or_insert_with(|| of_new_blocks(changes)).get(&id);
-        let from = from.map_or(&[][..], Vec::as_slice);
-        if block.successors.is_empty() {
-            let joined: Option<Vec<&Inst>> = from.iter().map(|p| gone_end(changes, *p, inst)).collect();
-            let sources = &mut lineage.destinations[at].sources;
-            for end in joined.filter(|joined| joined.len() > 1).unwrap_or_default() {
-                if !sources.iter().any(|s| s.inst == end.id) {
-                    sources.push(Source { inst: end.id, loc: end.loc, link: Link::Terminator, via: None });
-                }
+        let id = destination.at.block;
+        let Some(block) = changes.block_after(id).filter(|_| is_end(destination)) else { continue };
+        let edges = edges.get_or_insert_with(|| Edges::read(changes));
+        let joined = match changes.block_before(id) {
+            Some(old) => hoisted(changes, destination, old),
+            None if block.successors.is_empty() => edges.joined(destination.inst.opcode),
+            None => {
+                let from = edges.predecessors.get(&id).map_or(&[][..], Vec::as_slice);
+                let old = gone_round(changes, from, block);
+                lineage.copies.extend(old.map(|old| (old, id)));
+                continue;
             }
-        } else if let Some(old) = gone_round(changes, from, block) {
-            lineage.copies.push((old, id));
+        };
+        let sources = &mut lineage.destinations[at].sources;
+        for end in joined {
+            if !sources.iter().any(|s| s.inst == end.id) {
+                sources.push(Source { inst: end.id, loc: end.loc, link: Link::Terminator, via: None });
+            }
         }
     }
     index_originals(run, changes, lineage, asked);
 }
 
+fn is_end(destination: &Destination<'_>) -> bool {
+    destination.inst.flags.has(InstFlags::TERMINATOR)
+}
+
 /// Makes what ended the original of a copied block known, for what ends the copy and has no location.
 fn index_originals<'a>(run: &PassRun<'a>, changes: &mut Changes<'a>, lineage: &Lineage<'a>, asked: &[usize]) {
     let lost = asked.iter().map(|at| &lineage.destinations[*at]);
-    let lost = lost.filter(|d| d.inst.flags.has(InstFlags::TERMINATOR) && !d.inst.loc.is_some());
+    let lost = lost.filter(|d| is_end(d) && !d.inst.loc.is_some());
     let into: FxHashSet<BlockId> = lost.map(|d| d.placed).collect();
     if into.is_empty() {
         return;
@@ -68,22 +75,52 @@ fn index_originals<'a>(run: &PassRun<'a>, changes: &mut Changes<'a>, lineage: &L
     }
 }
 
-/// What leads to a new block now did not before, so that it is among the blocks whose edges changed.
-fn of_new_blocks(changes: &Changes<'_>) -> FxHashMap<BlockId, Vec<BlockId>> {
-    let mut predecessors: FxHashMap<BlockId, Vec<BlockId>> = FxHashMap::default();
-    for from in changes.rewired() {
-        let to = changes.block_after(*from).into_iter().flat_map(|block| &block.successors);
-        for to in to.filter(|to| changes.block_before(**to).is_none()) {
-            predecessors.entry(*to).or_default().push(*from);
-        }
-    }
-    predecessors
+/// The edges that changed, and the ends of the function.
+struct Edges<'a> {
+    /// Of new blocks. What leads to one now did not before, so that it is among the blocks whose edges changed.
+    predecessors: FxHashMap<BlockId, Vec<BlockId>>,
+    /// What ended the function and went.
+    gone: Vec<&'a Inst>,
+    /// What ends it in a new block.
+    new: Vec<Opcode>,
 }
 
-/// What ended the function in a block of P, as another instruction does, and went.
-fn gone_end<'a>(changes: &Changes<'a>, from: BlockId, by: &Inst) -> Option<&'a Inst> {
-    let block = changes.block_before(from).filter(|block| block.successors.is_empty())?;
-    block.insts.last().filter(|last| last.opcode == by.opcode && changes.is_gone(last.id))
+impl<'a> Edges<'a> {
+    fn read(changes: &Changes<'a>) -> Edges<'a> {
+        let mut edges = Edges { predecessors: FxHashMap::default(), gone: Vec::new(), new: Vec::new() };
+        let end = |block: Option<&'a Block>| block.filter(|b| b.successors.is_empty())?.insts.last();
+        for from in changes.rewired() {
+            let (was, is) = (changes.block_before(*from), changes.block_after(*from));
+            edges.gone.extend(end(was).filter(|end| changes.is_gone(end.id)));
+            edges.new.extend(end(is).filter(|_| was.is_none()).map(|end| end.opcode));
+            let to = is.into_iter().flat_map(|block| &block.successors);
+            for to in to.filter(|to| changes.block_before(**to).is_none()) {
+                edges.predecessors.entry(*to).or_default().push(*from);
+            }
+        }
+        edges
+    }
+
+    fn joined(&self, opcode: Opcode) -> Vec<&'a Inst> {
+        let alike = self.gone.iter().copied().filter(|end| end.opcode == opcode);
+        let one = self.new.iter().filter(|new| **new == opcode).count() == 1;
+        if one && alike.clone().count() > 1 { alike.collect() } else { Vec::new() }
+    }
+}
+
+/// What ended the successors of a block, if one of these ends was copied to it and all of them went with their blocks.
+fn hoisted<'a>(changes: &Changes<'a>, destination: &Destination<'_>, old: &Block) -> Vec<&'a Inst> {
+    let copied = destination.sources.iter().find(|s| s.link == Link::Clone);
+    let from = copied.and_then(|copied| changes.before(copied.inst)).map(|at| at.block);
+    if old.successors.len() < 2 || !from.is_some_and(|from| old.successors.contains(&from)) {
+        return Vec::new();
+    }
+    let end = |to: &BlockId| {
+        let last = changes.block_before(*to)?.insts.last()?;
+        let went = changes.block_after(*to).is_none() && changes.is_gone(last.id);
+        (went && last.opcode == destination.inst.opcode).then_some(last)
+    };
+    old.successors.iter().map(end).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// The block of P that all ways through a new block went through.
@@ -163,5 +200,40 @@ mod tests {
     fn of_another_kind() {
         assert_eq!(returns("resume", "@3", ""), ["off_path certain incorrect drop %9 <- %3"]);
         assert_eq!(returns("resume", "", "drop %9"), [""; 0]);
+    }
+
+    /// SimplifyCFG: both sides did the same, their ends included.
+    fn same_sides(end: &str, loc: &str, update: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %2 br @2
+             b2 -> b3: %4 {end} @4
+             b3: %6 ret @6
+             after
+             b0 -> b3: %9 br {loc}
+             b3: %6 ret @6
+             events
+             create %9
+             clone %9 %2
+             insert %9 b0 %1
+             {update}
+             remove %1 b0
+             erase %1
+             remove %2 b1
+             erase %2
+             remove %4 b2
+             erase %4"
+        ))
+    }
+
+    #[test]
+    fn the_ends_of_both_sides() {
+        let found = ["unmerged certain incorrect merge %9 <- %2 %4"];
+        assert_eq!(same_sides("br", "@2", ""), found);
+        assert_eq!(same_sides("br", "", "drop %9"), ["lost_merge likely lost merge %9 <- %2 %4"]);
+        assert_eq!(same_sides("br", "@0", "merge %9 @2 @4"), [""; 0]);
+        // The other side ended otherwise: the branch may have been decided.
+        assert_eq!(same_sides("switch", "@2", ""), [""; 0]);
     }
 }

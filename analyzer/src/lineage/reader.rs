@@ -215,7 +215,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     /// Blocks that were copied into new blocks: their terminator was, or all but that. Several
     /// instructions will do, since copies are simplified at once; one out of several is what hoisting by
-    /// copy looks like. Nor is what ended the function in a block that leads to the copy now: control passes both.
+    /// copy looks like. An end alone is no copy of its block if the block leads to it now: several ends became one.
     pub(super) fn copies(&self) -> Vec<(BlockId, BlockId)> {
         let mut copied: FxHashMap<(BlockId, BlockId), (u32, bool)> = FxHashMap::default();
         for life in self.lives.iter().map(|(_, life)| life) {
@@ -231,12 +231,14 @@ impl<'r, 'a> Reader<'r, 'a> {
             let insts = self.changes.block_before(block).into_iter().flat_map(|block| &block.insts);
             insts.filter(|i| !i.flags.has(InstFlags::PHI) && !i.flags.has(InstFlags::TERMINATOR)).count()
         };
+        // Control passes the end of a block and then what is put there in place of it, unless the two are iterations.
         let is_joined = |old: BlockId, into: BlockId| {
-            let ended = self.changes.block_before(old).is_some_and(|block| block.successors.is_empty());
-            ended && self.changes.block_after(old).is_some_and(|block| block.successors.contains(&into))
+            let loops = self.changes.block_before(old).is_some_and(|block| block.successors.contains(&old));
+            !loops && self.changes.block_after(old).is_some_and(|block| block.successors == [into])
         };
-        let copied = copied.into_iter().filter(|((block, into), (count, end))| {
-            (*end || *count > 1 || *count as usize >= all(*block)) && !is_joined(*block, *into)
+        let copied = copied.into_iter().filter(|((block, into), (count, end))| match (count, end) {
+            (1, true) => !is_joined(*block, *into),
+            (count, end) => *end || *count > 1 || *count as usize >= all(*block),
         });
         let pair = |((old, into), _): ((BlockId, BlockId), _)| [(old, into), (old, self.merged_into(into))];
         copied.flat_map(pair).collect()
