@@ -169,8 +169,12 @@ impl<'r, 'a> Placements<'r, 'a> {
         older.or_else(|| self.splits.get(&destination).copied())
     }
 
-    /// True if the destination is outside of a loop that the source is in, before or after the run.
+    /// True if the destination is outside of a loop that the source is in, before or after the run. A copy is in a copy of
+    /// the loop, or in an iteration that was taken out of it.
     pub fn leaves_loop(&self, destination: BlockId, source: BlockId) -> bool {
+        if self.is_copy(source, destination) {
+            return false;
+        }
         self.was(destination).is_some_and(|was| self.before().leaves_loop(source, was))
             || (!self.changes.same_edges() && self.after().leaves_loop(source, destination))
     }

@@ -123,9 +123,14 @@ fn step(case: &Case<'_, '_>) -> Option<Source> {
         let mut phis = header.iter().take_while(|inst| inst.flags.has(InstFlags::PHI));
         phis.any(|inst| inst.id == *used) && case.is_gone(*used)
     };
+    if !header.iter().any(|inst| was_counter(&inst.id)) {
+        return None;
+    }
     let was_step = |inst: &&Inst| {
-        let used = lookup.noted_operands(inst.id).iter().flatten();
-        case.is_gone(inst.id) && inst.opcode == case.inst().opcode && used.into_iter().any(was_counter)
+        // What is dead gives up its operands before it goes.
+        let mut used = lookup.noted_operands(inst.id).iter().flatten().peekable();
+        let counted = used.peek().is_none() || used.any(was_counter);
+        case.is_gone(inst.id) && inst.opcode == case.inst().opcode && counted
     };
     let mut went = case.changes.block_before(case.block)?.insts.iter().filter(was_step);
     let only = went.next().filter(|inst| case.is_real(inst.loc) && went.next().is_none())?;

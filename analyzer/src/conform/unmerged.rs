@@ -52,8 +52,11 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
 /// True if the paths of a source, which the destination took over from, avoid the location and pass the destination.
 fn is_exclusive(case: &Case<'_, '_>, source: &Source) -> bool {
     let from = case.source_block(source.inst).filter(|_| took_over(case.changes, case.destination, source));
+    // An invoke that took over from another has its ways as well, though nothing may be left of their blocks.
+    let ways = source.link == Link::Replace && case.is(InstFlags::TERMINATOR);
     from.is_some_and(|from| {
-        case.placements.leads_through(from, case.block) && case.placements.avoids(from, case.inst().loc)
+        (ways || case.placements.leads_through(from, case.block))
+            && case.placements.avoids(from, case.inst().loc)
     })
 }
 
@@ -151,6 +154,46 @@ mod tests {
         };
         assert_eq!(found("@2"), ["off_path likely incorrect drop %2 <- %2"]);
         assert_eq!(found(""), [""; 0]);
+    }
+
+    /// SimplifyCFG: two calls that may throw become one, in a block of its own, and nothing else is in their blocks.
+    #[test]
+    fn two_invokes() {
+        let judge = |loc: &str, update: &str, replaced: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1 b2: %1 br @1
+                 b1 -> b3 b4: %2 invoke @2
+                 b2 -> b5 b6: %3 br @3
+                 b5 -> b3 b4: %4 invoke @4
+                 b6: %5 call! @5, %6 ret @6
+                 b3: %7 ret @7
+                 b4: %8 resume @8
+                 after
+                 b0 -> b9 b2: %1 br @1
+                 b2 -> b9 b6: %3 br @3
+                 b9 -> b3 b4: %9 invoke {loc}
+                 b6: %5 call! @5, %6 ret @6
+                 b3: %7 ret @7
+                 b4: %8 resume @8
+                 events
+                 create %9
+                 clone %9 %2
+                 insert %9 b9
+                 {update}
+                 replace %2 %9
+                 remove %2 b1
+                 erase %2
+                 replace %4 {replaced}
+                 remove %4 b5
+                 erase %4"
+            ))
+        };
+        assert_eq!(judge("@2", "", "%9"), ["unmerged certain incorrect merge %9 <- %2 %4"]);
+        assert_eq!(judge("", "drop %9", "%9"), ["lost_merge likely lost merge %9 <- %2 %4"]);
+        assert_eq!(judge("@0", "merge %9 @2 @4", "%9"), [""; 0]);
+        // Nothing took over from the second.
+        assert_eq!(judge("@2", "", "-"), [""; 0]);
     }
 
     #[test]

@@ -62,6 +62,17 @@ pub(super) struct Reader<'r, 'a> {
     taken_over: Vec<(Replaced, InstId)>,
 }
 
+/// What of a block was copied into another.
+#[derive(Debug, Clone, Copy, Default)]
+struct Copied {
+    /// Instructions.
+    count: u32,
+    /// Its end is among them.
+    end: bool,
+    /// One of the copies took over from an instruction of another block.
+    joins: bool,
+}
+
 /// What a new block began with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct First {
@@ -215,16 +226,19 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     /// Blocks that were copied into new blocks: their terminator was, or all but that. Several
     /// instructions will do, since copies are simplified at once; one out of several is what hoisting by
-    /// copy looks like. An end alone is no copy of its block if the block leads to it now: several ends became one.
+    /// copy looks like. An end alone is no copy of its block if the block leads to it now, or
+    /// if it took over from that of another: several ends became one.
     pub(super) fn copies(&self) -> Vec<(BlockId, BlockId)> {
-        let mut copied: FxHashMap<(BlockId, BlockId), (u32, bool)> = FxHashMap::default();
+        let mut copied: FxHashMap<(BlockId, BlockId), Copied> = FxHashMap::default();
         for life in self.lives.iter().map(|(_, life)| life) {
             let (Some(old), Some((block, _))) = (life.clone_of, life.placed) else { continue };
             let Some(root) = self.root(old) else { continue };
             if self.changes.block_before(block).is_none() {
                 let entry = copied.entry((root.at.block, block)).or_default();
-                entry.0 += 1;
-                entry.1 |= root.inst.flags.has(InstFlags::TERMINATOR);
+                entry.count += 1;
+                entry.end |= root.inst.flags.has(InstFlags::TERMINATOR);
+                let others = life.replaces.iter().filter_map(|replaced| self.changes.before(replaced.old));
+                entry.joins |= others.into_iter().any(|at| at.block != root.at.block);
             }
         }
         let all = |block: BlockId| {
@@ -236,9 +250,9 @@ impl<'r, 'a> Reader<'r, 'a> {
             let loops = self.changes.block_before(old).is_some_and(|block| block.successors.contains(&old));
             !loops && self.changes.block_after(old).is_some_and(|block| block.successors == [into])
         };
-        let copied = copied.into_iter().filter(|((block, into), (count, end))| match (count, end) {
-            (1, true) => !is_joined(*block, *into),
-            (count, end) => *end || *count > 1 || *count as usize >= all(*block),
+        let copied = copied.into_iter().filter(|((block, into), copied)| match copied {
+            Copied { count: 1, end: true, joins } => !joins && !is_joined(*block, *into),
+            Copied { count, end, .. } => *end || *count > 1 || *count as usize >= all(*block),
         });
         let pair = |((old, into), _): ((BlockId, BlockId), _)| [(old, into), (old, self.merged_into(into))];
         copied.flat_map(pair).collect()
