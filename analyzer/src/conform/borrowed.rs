@@ -5,25 +5,24 @@
 //! instruction should be the same as the location of the add instruction" (HowToUpdateDebugInfo, "when to preserve").
 //! MemCpyOpt sets the location of the memset that it makes of stores for that reason, and of one that it moves.
 //!
-//! Asked of four kinds, of which it is known what they stand for:
+//! Asked of three kinds, of which it is known what they stand for:
 //!
 //! - a write, where what went wrote to the same object. In another block, all paths have to pass what went, which had one
 //!   location (a loop that LoopIdiomRecognize makes a memset of, in front of it; [`super::lost_write`] says why a loop is no
 //!   matter);
-//! - a value that took over all uses of one that went from the same block;
+//! - a value that took over all uses of one that went from the same block. Not from a PHI, which is executed elsewhere, and
+//!   not a cast that what follows uses: it was made for that;
 //! - a compare that only the terminator of the block uses, which is older, if just one compare went from the block and
 //!   nothing replaced it: the condition was made anew ("the new loop exit condition should reuse the debug location of the
-//!   original loop exit condition", IndVarSimplify);
-//! - the step of a new induction variable, in front of the terminator, if just one step went from the block, with its
-//!   PHI, and nothing replaced it (the wide counter of IndVarSimplify).
+//!   original loop exit condition", IndVarSimplify).
 //!
 //! What follows has to be older than the run, to live on, and not to be a source itself; nothing that went from the block
-//! had its location. Likely: for a write the link is the object, for a compare and a step the place, and a value may have been made
+//! had its location. Likely: for a write the link is the object, for a compare the place, and a value may have been made
 //! for what follows before it took over from another.
 
-use metaloc_record::{Inst, InstFlags, InstId};
+use metaloc_record::{Inst, InstFlags};
 
-use super::Case;
+use super::{Case, is_cast};
 use crate::changes::{At, Changes};
 use crate::finding::{Confidence, Finding, Kind, Link, Operation, Source};
 use crate::lineage::{Destination, Origin};
@@ -37,9 +36,10 @@ pub(super) fn is_open(changes: &Changes<'_>, destination: &Destination<'_>) -> b
     }
     let At { block, position } = destination.at;
     let next = changes.block_after(block).and_then(|block| block.insts.get(position as usize + 1));
-    let Some(next) = next.filter(|next| next.loc == destination.inst.loc) else { return false };
-    let at_end = next.flags.has(InstFlags::TERMINATOR) && sources.is_empty();
-    sources.iter().any(linked) || (is_compare(destination.inst) && sources.is_empty()) || at_end
+    if next.is_none_or(|next| next.loc != destination.inst.loc) {
+        return false;
+    }
+    sources.iter().any(linked) || (is_compare(destination.inst) && sources.is_empty())
 }
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
@@ -50,7 +50,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !is_borrowed(case)? {
         return None;
     }
-    let source = write(case).or_else(|| value(case)).or_else(|| condition(case)).or_else(|| step(case))?;
+    let source = write(case).or_else(|| value(case)).or_else(|| condition(case))?;
     let finding = case.finding("borrowed", Operation::Preserve, Confidence::Likely, None);
     Some(Finding { sources: vec![source], kind: Kind::Incorrect, ..finding })
 }
@@ -82,10 +82,21 @@ fn write(case: &Case<'_, '_>) -> Option<Source> {
 
 fn value(case: &Case<'_, '_>) -> Option<Source> {
     case.common_location(case.sources_by(Link::Replace))?;
-    let fits = |s: &Source| case.source_block(s.inst) == Some(case.block) && case.is_gone(s.inst);
+    let phi = |s: &Source| case.source_inst(s.inst).is_some_and(|inst| inst.flags.has(InstFlags::PHI));
+    let fits = |s: &Source| case.source_block(s.inst) == Some(case.block) && case.is_gone(s.inst) && !phi(s);
+    if is_cast(case.inst()) && is_for_following(case)? {
+        return None;
+    }
     let mut sources = case.sources_by(Link::Replace);
     let first = sources.next().filter(|s| fits(s) && s.via.is_none())?;
     sources.all(fits).then_some(*first)
+}
+
+/// True if what follows uses the destination.
+fn is_for_following(case: &Case<'_, '_>) -> Option<bool> {
+    let insts = &case.changes.block_after(case.block)?.insts;
+    let following = insts.get(case.destination.at.position as usize + 1)?;
+    Some(case.run.lookup.operands(following.id).contains(&Some(case.inst().id)))
 }
 
 fn condition(case: &Case<'_, '_>) -> Option<Source> {
@@ -104,38 +115,6 @@ fn condition(case: &Case<'_, '_>) -> Option<Source> {
     }
     let users = case.run.lookup.users(case.inst().id)?;
     (users == [end.id]).then_some(Source { inst: only.id, loc: only.loc, link: Link::Position, via: None })
-}
-
-/// What the step of an induction variable stands for.
-fn step(case: &Case<'_, '_>) -> Option<Source> {
-    let (lookup, id) = (case.run.lookup, case.inst().id);
-    if !case.destination.sources.is_empty() {
-        return None;
-    }
-    let is_phi = |d: &Destination<'_>| d.inst.flags.has(InstFlags::PHI) && d.origin == Origin::Created;
-    let mut used = lookup.operands(id).into_iter().flatten();
-    let phi = used.find_map(|used| case.lineage.destination(used).filter(|d| is_phi(d)))?;
-    if !lookup.operands(phi.inst.id).contains(&Some(id)) {
-        return None;
-    }
-    let header = &case.changes.block_before(phi.at.block)?.insts;
-    let was_counter = |used: &InstId| {
-        let mut phis = header.iter().take_while(|inst| inst.flags.has(InstFlags::PHI));
-        phis.any(|inst| inst.id == *used) && case.is_gone(*used)
-    };
-    if !header.iter().any(|inst| was_counter(&inst.id)) {
-        return None;
-    }
-    let was_step = |inst: &&Inst| {
-        // What is dead gives up its operands before it goes.
-        let mut used = lookup.noted_operands(inst.id).iter().flatten().peekable();
-        let counted = used.peek().is_none() || used.any(was_counter);
-        case.is_gone(inst.id) && inst.opcode == case.inst().opcode && counted
-    };
-    let mut went = case.changes.block_before(case.block)?.insts.iter().filter(was_step);
-    let only = went.next().filter(|inst| case.is_real(inst.loc) && went.next().is_none())?;
-    let replaced = case.lineage.replaced_by.get(&only.id).is_some_and(|by| by.inst != id);
-    (!replaced).then_some(Source { inst: only.id, loc: only.loc, link: Link::Position, via: None })
 }
 
 fn is_compare(inst: &Inst) -> bool {
@@ -240,6 +219,9 @@ mod tests {
     fn of_a_value() {
         let found = ["borrowed likely incorrect preserve %5 <- %1"];
         assert_eq!(replaced("@1", "%2 mul @2, %5 shl @3, %3 call!(%5) @3"), found);
+        // A cast is made for what uses it; a PHI is executed elsewhere.
+        assert_eq!(replaced("@1", "%2 mul @2, %5 zext @3, %3 call!(%5) @3"), [""; 0]);
+        assert_eq!(replaced("@1", "%2 mul @2, %5 zext @3, %3 call! @3"), found);
         // What it stands for had none.
         assert_eq!(replaced("", "%2 mul @2, %5 shl @3, %3 call!(%5) @3"), [""; 0]);
         // It is not that of what follows: somebody chose it.
@@ -275,41 +257,5 @@ mod tests {
         assert_eq!(tested("@4", "%2", "set %5 @4"), [""; 0]);
         // Something else took over from the old one.
         assert_eq!(tested("@4", "%5", "replace %3 %2"), [""; 0]);
-    }
-
-    /// IndVarSimplify: a counter of another type, with its step in front of the branch.
-    fn widened(loc: &str, used: &str) -> Vec<String> {
-        Scene::judge(&format!(
-            "before
-             b0 -> b1: %1 br @1
-             b1 -> b1 b2: %2 phi(-+%4) @2, %3 sext(%2) @3, %4 add({used}+-) @4, %5 call!(%3) @5, %6 br @6
-             b2: %7 ret @7
-             after
-             b0 -> b1: %1 br @1
-             b1 -> b1 b2: %8 phi(-+%9) @2, %5 call!(%8) @5, %9 add(%8+-) {loc}, %6 br @6
-             b2: %7 ret @7
-             events
-             create %8
-             insert %8 b1 %2
-             set %8 @2
-             create %9
-             insert %9 b1 %6
-             set %9 {loc}
-             replace %3 %8
-             remove %3 b1
-             erase %3
-             remove %4 b1
-             erase %4
-             remove %2 b1
-             erase %2"
-        ))
-    }
-
-    #[test]
-    fn of_a_step() {
-        assert_eq!(widened("@6", "%2"), ["borrowed likely incorrect preserve %9 <- %4"]);
-        assert_eq!(widened("@4", "%2"), [""; 0]);
-        // It was no step.
-        assert_eq!(widened("@6", "%3"), [""; 0]);
     }
 }
