@@ -137,6 +137,9 @@ impl SourceFile {
         let call = statement.named_child(0).filter(|call| call.kind() == "call_expression")?;
         let function = call.child_by_field_name("function").filter(|f| f.kind() == "field_expression")?;
         let receiver = self.text_of(function.child_by_field_name("argument")?);
+        if is_record(receiver) {
+            return None;
+        }
         let operator = self.text_of(function).strip_prefix(receiver)?.trim_start().get(..2)?;
         let operator = if operator == "->" { "->" } else { "." };
         let on = |what: String| format!("{}{operator}{what};", one_line(receiver));
@@ -183,7 +186,10 @@ impl SourceFile {
     /// A location that is given to a function which makes instructions.
     fn mutate_argument(&self, call: Node<'_>, mutants: &mut Vec<Mutant>) -> Option<Edit> {
         let is_location = call.child_by_field_name("function").is_some_and(|function| {
-            function.kind() == "field_expression" && last_name(self.text_of(function)) == "getDebugLoc"
+            let owner = function.child_by_field_name("argument");
+            function.kind() == "field_expression"
+                && last_name(self.text_of(function)) == "getDebugLoc"
+                && !owner.is_some_and(|owner| is_record(self.text_of(owner)))
         });
         let list = call.parent().filter(|list| is_location && list.kind() == "argument_list")?;
         let outer = list.parent()?;
@@ -285,6 +291,12 @@ impl SourceFile {
     }
 }
 
+/// True for what LLVM calls records of variables by: their locations say where a variable is, and belong to no
+/// instruction.
+fn is_record(receiver: &str) -> bool {
+    matches!(receiver, "DR" | "DVR" | "DLR" | "DVI" | "DII") || receiver.contains("Dbg")
+}
+
 fn operation_of_text(text: &str) -> Operation {
     let nothing = ["DebugLoc()", "llvm::DebugLoc()", "DebugLoc{}", "{}", "nullptr"];
     if text.contains("getMergedLocation") {
@@ -348,6 +360,10 @@ mod tests {
         );
         assert!(operation("I->setMetadata(K, M); g(); I->getDebugLoc(); X = I->getDebugLoc();").is_empty());
         assert!(operation("I->copyMetadata(*J, Kinds);").is_empty());
+        // Where a variable is, and no instruction.
+        assert!(operation("DR.setDebugLoc(L); DVR->setDebugLoc(L); NewDbgValue->setDebugLoc(L);").is_empty());
+        assert!(operation("auto *M = mapMetadata(DR.getDebugLoc());").is_empty());
+        assert_eq!(operation("DRem->setDebugLoc(L);"), [Operation::Preserve]);
     }
 
     #[test]
