@@ -23,6 +23,8 @@
 //! A terminator that decides something does not stand for one that goes to the only place there is. If one of its kind
 //! went elsewhere in the run, and all paths pass that, it was taken from there (unswitching, PR 98789). Likely.
 //!
+//! A branch in the middle of an edge stands for nothing: a note, since LLVM's helpers give it a location all the same.
+//!
 //! What took the place of an `unreachable` is owed nothing: control never came there.
 
 use metaloc_record::{Block, BlockId, Inst, InstFlags};
@@ -38,6 +40,12 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
         case.sources_by(Link::Terminator).chain(case.sources_by(Link::Split)).copied().collect();
     if sources.is_empty() {
         sources.extend(copied(case));
+    }
+    if sources.is_empty() {
+        // What joins the parts of an edge is owed nothing; that it is mostly given a location is a custom.
+        let place: Vec<Source> = case.sources_by(Link::Position).copied().collect();
+        let known = case.common_location(place.iter()).is_some();
+        return known.then(|| case.lost("lost_terminator", place, Confidence::Note));
     }
     case.common_location(sources.iter())?;
     if sources.iter().all(|s| case.source_inst(s.inst).is_some_and(has_no_code)) {
@@ -292,9 +300,10 @@ mod tests {
         let found = ["lost_terminator likely lost preserve %9 <- %5"];
         assert_eq!(bypassing("b0 -> b2 b1: %1 br @1", "b3", "b1"), found);
         // The edge was split, and the block is still to come.
-        assert_eq!(bypassing("b0 -> b2 b1: %1 br @1", "b2", "b1"), [""; 0]);
+        let split = ["lost_terminator note lost preserve %9 <- %1"];
+        assert_eq!(bypassing("b0 -> b2 b1: %1 br @1", "b2", "b1"), split);
         // It led there by itself as well: which way it is, is not known.
-        assert_eq!(bypassing("b0 -> b2 b3: %1 br @1", "b3", ""), [""; 0]);
+        assert_eq!(bypassing("b0 -> b2 b3: %1 br @1", "b3", ""), split);
     }
 
     /// JumpThreading, unfoldSelectInstr.

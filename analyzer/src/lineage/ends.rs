@@ -9,6 +9,11 @@
 //!   does: jump threading copies what B does and leaves out what is known, which may be all of it. Every way to the new
 //!   block has to be of this kind, with the same B.
 //!
+//! - *Edges that were split.* A new block that leads from A to B, where A led to B, is part of the edge. The branch that ends
+//!   it stands for nothing, but LLVM's own helpers give it a location: that of the end of A, if there is one A
+//!   (`SplitCriticalEdge`), or of what B begins with (`SplitBlockPredecessors`). That is a link by place, and only asked
+//!   for where there is no location.
+//!
 //! Otherwise nothing is said.
 
 use metaloc_record::{Block, BlockId, Inst, InstFlags, Opcode, PassRun};
@@ -43,6 +48,14 @@ pub(super) fn link<'a>(
                 let from = edges.predecessors.get(&id).map_or(&[][..], Vec::as_slice);
                 let old = gone_round(changes, from, block);
                 lineage.copies.extend(old.map(|old| (old, id)));
+                if old.is_none() && !destination.inst.loc.is_some() && destination.sources.is_empty() {
+                    let place = on_edge(changes, from, block).filter(|inst| inst.loc.is_some());
+                    if let Some(inst) = place.filter(|inst| changes.index(inst.id, run.lookup)) {
+                        let link = Link::Position;
+                        let source = Source { inst: inst.id, loc: inst.loc, link, via: None };
+                        lineage.destinations[at].sources.push(source);
+                    }
+                }
                 continue;
             }
         };
@@ -137,6 +150,21 @@ fn gone_round(changes: &Changes<'_>, from: &[BlockId], new: &Block) -> Option<Bl
     let old = given_up.next()??;
     let leads = old != to && changes.block_before(old)?.successors.contains(&to);
     (leads && given_up.all(|other| other == Some(old))).then_some(old)
+}
+
+/// Whose location a branch in the middle of edges is given by LLVM's helpers.
+fn on_edge<'a>(changes: &Changes<'a>, from: &[BlockId], new: &Block) -> Option<&'a Inst> {
+    let [to] = new.successors[..] else { return None };
+    let led = |from: &BlockId| changes.block_before(*from).is_some_and(|was| was.successors.contains(&to));
+    let glue = new.insts.iter().rev().skip(1).all(|inst| inst.flags.has(InstFlags::PHI));
+    if !glue || !from.iter().all(led) {
+        return None;
+    }
+    match from {
+        [] => None,
+        [one] => changes.block_before(*one)?.insts.last(),
+        _ => changes.block_before(to)?.insts.iter().find(|inst| !inst.flags.has(InstFlags::PHI)),
+    }
 }
 
 #[cfg(test)]
