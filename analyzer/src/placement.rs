@@ -14,7 +14,8 @@
 //! - *Copies.* A new block that is a copy of the source's block stands for it (unrolling, threading, ...).
 //!
 //! - *Decisions that are still made.* A block that is older than the run, moved code in front of its decision, and still
-//!   makes it: by the same terminator to one of the same blocks, or by a `select` on the same condition. Those paths that
+//!   makes it: control comes from where it came, and is led by the same terminator to one of the same blocks, or a `select`
+//!   has the same condition. (Rotation moves a decision to another place in the loop.) Those paths that
 //!   avoided the location then still do, though nothing else may be left of them. (A decision that is not made any more may
 //!   have been found to go one way always.)
 //!
@@ -76,6 +77,7 @@ pub struct Placements<'r, 'a> {
     /// The blocks of P that questions are going to be about; `None` if that is the whole function.
     about: Option<Vec<BlockId>>,
     views: OnceCell<Views>,
+    entered_otherwise: OnceCell<FxHashSet<BlockId>>,
     known: RefCell<FxHashMap<Query, Placement>>,
 }
 
@@ -109,6 +111,7 @@ impl<'r, 'a> Placements<'r, 'a> {
             memory,
             about: None,
             views: OnceCell::new(),
+            entered_otherwise: OnceCell::new(),
             known: RefCell::default(),
         }
     }
@@ -294,7 +297,7 @@ impl<'r, 'a> Placements<'r, 'a> {
             return false;
         }
         let view = self.before();
-        if !others.iter().all(|other| view.dominates(id, *other)) {
+        if self.entered_otherwise().contains(&id) || !others.iter().all(|other| view.dominates(id, *other)) {
             return false;
         }
         let nodes: Vec<usize> = others.iter().filter_map(|id| view.node(*id)).collect();
@@ -304,6 +307,20 @@ impl<'r, 'a> Placements<'r, 'a> {
             node.is_some_and(|node| location_sets::can_avoid(ways, paths, node, &nodes, scratch))
         };
         was.successors.iter().any(&mut avoids)
+    }
+
+    /// The blocks that control does not come to from all the same blocks as before.
+    fn entered_otherwise(&self) -> &FxHashSet<BlockId> {
+        self.entered_otherwise.get_or_init(|| {
+            let mut found = FxHashSet::default();
+            for id in self.changes.rewired() {
+                let led = |block: Option<&'a Block>| block.map_or(&[][..], |block| &block.successors);
+                let (was, is) = (led(self.changes.block_before(*id)), led(self.changes.block_after(*id)));
+                let (was, is): (FxHashSet<_>, FxHashSet<_>) = (was.iter().collect(), is.iter().collect());
+                found.extend(was.symmetric_difference(&is).map(|to| **to));
+            }
+            found
+        })
     }
 
     /// True if a new `select` of a block of P' has the condition of a terminator that went.

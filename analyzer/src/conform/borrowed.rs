@@ -5,31 +5,30 @@
 //! instruction should be the same as the location of the add instruction" (HowToUpdateDebugInfo, "when to preserve").
 //! MemCpyOpt sets the location of the memset that it makes of stores for that reason, and of one that it moves.
 //!
-//! Asked of three kinds, of which it is known what they stand for:
+//! Asked of two kinds, of which it is known what they stand for:
 //!
 //! - a write, where what went wrote to the same object. In another block, all paths have to pass what went, which had one
 //!   location (a loop that LoopIdiomRecognize makes a memset of, in front of it; [`super::lost_write`] says why a loop is no
 //!   matter);
-//! - a value that took over all uses of one that went from the same block. Not from a PHI, which is executed elsewhere, and
-//!   not a cast that what follows uses: it was made for that;
 //! - a compare that only the terminator of the block uses, which is older, if just one compare went from the block and
 //!   nothing replaced it: the condition was made anew ("the new loop exit condition should reuse the debug location of the
 //!   original loop exit condition", IndVarSimplify).
 //!
 //! What follows has to be older than the run, to live on, and not to be a source itself; nothing that went from the block
-//! had its location. Likely: for a write the link is the object, for a compare the place, and a value may have been made
-//! for what follows before it took over from another.
+//! had its location. Likely: for a write the link is the object, for a compare the place. Not asked of any value that took
+//! over from another of its block: LLVM makes many of them for their users, with the locations of these (address
+//! computations, extracted elements).
 
 use metaloc_record::{Inst, InstFlags};
 
-use super::{Case, is_cast};
+use super::Case;
 use crate::changes::{At, Changes};
 use crate::finding::{Confidence, Finding, Kind, Link, Operation, Source};
 use crate::lineage::{Destination, Origin};
 
 /// Worth asking about: it was made, has the location of what follows, and stands for what had another, or may do so.
 pub(super) fn is_open(changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
-    let linked = |s: &Source| matches!(s.link, Link::Write | Link::Replace);
+    let linked = |s: &Source| s.link == Link::Write;
     let sources = &destination.sources;
     if destination.origin != Origin::Created || sources.iter().any(|s| s.loc == destination.inst.loc) {
         return false;
@@ -50,7 +49,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if !is_borrowed(case)? {
         return None;
     }
-    let source = write(case).or_else(|| value(case)).or_else(|| condition(case))?;
+    let source = write(case).or_else(|| condition(case))?;
     let finding = case.finding("borrowed", Operation::Preserve, Confidence::Likely, None);
     Some(Finding { sources: vec![source], kind: Kind::Incorrect, ..finding })
 }
@@ -78,25 +77,6 @@ fn write(case: &Case<'_, '_>) -> Option<Source> {
     // In its block the first one counts; elsewhere they are all alike.
     let position = |s: &&Source| case.changes.before(s.inst).map(|at| at.position);
     sources.iter().min_by_key(position).copied()
-}
-
-fn value(case: &Case<'_, '_>) -> Option<Source> {
-    case.common_location(case.sources_by(Link::Replace))?;
-    let phi = |s: &Source| case.source_inst(s.inst).is_some_and(|inst| inst.flags.has(InstFlags::PHI));
-    let fits = |s: &Source| case.source_block(s.inst) == Some(case.block) && case.is_gone(s.inst) && !phi(s);
-    if is_cast(case.inst()) && is_for_following(case)? {
-        return None;
-    }
-    let mut sources = case.sources_by(Link::Replace);
-    let first = sources.next().filter(|s| fits(s) && s.via.is_none())?;
-    sources.all(fits).then_some(*first)
-}
-
-/// True if what follows uses the destination.
-fn is_for_following(case: &Case<'_, '_>) -> Option<bool> {
-    let insts = &case.changes.block_after(case.block)?.insts;
-    let following = insts.get(case.destination.at.position as usize + 1)?;
-    Some(case.run.lookup.operands(following.id).contains(&Some(case.inst().id)))
 }
 
 fn condition(case: &Case<'_, '_>) -> Option<Source> {
@@ -197,35 +177,6 @@ mod tests {
     #[test]
     fn somebody_chose_it() {
         assert_eq!(joined("", "%3 load @3, %5 call^1 @3"), [""; 0]);
-    }
-
-    fn replaced(loc: &str, after: &str) -> Vec<String> {
-        Scene::judge(&format!(
-            "before
-             b0: %1 add {loc}, %2 mul @2, %3 call!(%1) @3, %4 ret @4
-             after
-             b0: {after}, %4 ret @4
-             events
-             create %5
-             insert %5 b0 %3
-             set %5 @3
-             replace %1 %5
-             remove %1 b0
-             erase %1"
-        ))
-    }
-
-    #[test]
-    fn of_a_value() {
-        let found = ["borrowed likely incorrect preserve %5 <- %1"];
-        assert_eq!(replaced("@1", "%2 mul @2, %5 shl @3, %3 call!(%5) @3"), found);
-        // A cast is made for what uses it; a PHI is executed elsewhere.
-        assert_eq!(replaced("@1", "%2 mul @2, %5 zext @3, %3 call!(%5) @3"), [""; 0]);
-        assert_eq!(replaced("@1", "%2 mul @2, %5 zext @3, %3 call! @3"), found);
-        // What it stands for had none.
-        assert_eq!(replaced("", "%2 mul @2, %5 shl @3, %3 call!(%5) @3"), [""; 0]);
-        // It is not that of what follows: somebody chose it.
-        assert_eq!(replaced("@1", "%5 shl @3, %2 mul @2, %3 call!(%5) @3"), [""; 0]);
     }
 
     /// IndVarSimplify: the test of the loop is made anew, in front of the branch.

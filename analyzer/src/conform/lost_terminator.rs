@@ -77,19 +77,24 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     Some(case.lost("lost_terminator", sources, confidence))
 }
 
-/// The terminator of the block that the destination's block is a copy of, if that is one block, and if the copy does
-/// not go on in the next block. Nor if it leads to what was split off the original: then what ended that is still to come.
+/// The terminator of the block that the destination's block is a copy of, if that is one block, and if the copy leads to
+/// where the original led, or to a copy of that. Otherwise it goes on in the next block, or in the rest of the original, and
+/// what ended that is still to come.
 fn copied(case: &Case<'_, '_>) -> Option<Source> {
     let placed = case.destination.placed;
     let mut originals = case.lineage.copies.iter().filter(|(_, into)| *into == placed).map(|(old, _)| *old);
     let old = originals.next()?;
+    let block = case.changes.block_before(old)?;
     let goes_on =
         |to: &BlockId| case.placements.is_copy(old, *to) || case.lineage.splits.get(to) == Some(&old);
-    if originals.any(|other| other != old) || case.changes.block_after(placed)?.successors.iter().any(goes_on)
-    {
+    let led = |to: &BlockId| {
+        let mut led = block.successors.iter();
+        !goes_on(to) && led.any(|old| old == to || case.placements.is_copy(*old, *to))
+    };
+    if originals.any(|other| other != old) || !case.changes.block_after(placed)?.successors.iter().all(led) {
         return None;
     }
-    let last = case.changes.block_before(old)?.insts.last()?;
+    let last = block.insts.last()?;
     Some(Source { inst: last.id, loc: last.loc, link: Link::Terminator, via: None })
 }
 

@@ -7,7 +7,7 @@
 //!   ends in a copy of one of these ends now, that stands for all of them: they were hoisted.
 //! - *Blocks that are gone round.* A new block that leads from A to C, where A led to B, and B to C, stands for B as a copy
 //!   does: jump threading copies what B does and leaves out what is known, which may be all of it. Every way to the new
-//!   block has to be of this kind, with the same B.
+//!   block has to be of this kind, with the same B, and nothing else is done there.
 //!
 //! - *Edges that were split.* A new block that leads from A to B, where A led to B, is part of the edge. The branch that ends
 //!   it stands for nothing, but LLVM's own helpers give it a location: that of the end of A, if there is one A
@@ -19,7 +19,7 @@
 use metaloc_record::{Block, BlockId, Inst, InstFlags, Opcode, PassRun};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Destination, Lineage};
+use super::{Destination, Lineage, Origin};
 use crate::changes::Changes;
 use crate::finding::{Link, Source};
 
@@ -46,7 +46,11 @@ pub(super) fn link<'a>(
             None if block.successors.is_empty() => edges.joined(destination.inst.opcode),
             None => {
                 let from = edges.predecessors.get(&id).map_or(&[][..], Vec::as_slice);
-                let old = gone_round(changes, from, block);
+                let copied = |inst: &Inst| {
+                    let made = lineage.destination(inst.id).is_some_and(|d| d.origin == Origin::Cloned);
+                    made || inst.flags.has(InstFlags::PHI) || inst.id == destination.inst.id
+                };
+                let old = gone_round(changes, from, block).filter(|_| block.insts.iter().all(copied));
                 lineage.copies.extend(old.map(|old| (old, id)));
                 if old.is_none() && !destination.inst.loc.is_some() && destination.sources.is_empty() {
                     let place = on_edge(changes, from, block).filter(|inst| inst.loc.is_some());
