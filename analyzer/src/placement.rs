@@ -13,11 +13,10 @@
 //! - *Splits.* A new block that was split off an older one is the rest of that.
 //! - *Copies.* A new block that is a copy of the source's block stands for it (unrolling, threading, ...).
 //!
-//! - *Decisions that are still made.* A block that is older than the run, moved code in front of its decision, and still
-//!   makes it: control comes from where it came, and is led by the same terminator to one of the same blocks, or a `select`
-//!   has the same condition. (Rotation moves a decision to another place in the loop.) Those paths that
-//!   avoided the location then still do, though nothing else may be left of them. (A decision that is not made any more may
-//!   have been found to go one way always.)
+//! - *Decisions that are still made.* A block that is older than the run and got code in front of its decision still makes
+//!   it: control comes from where it came, and is led by the same terminator to one of the same blocks, or a `select` has
+//!   the same condition. Those paths that avoided the location then still do, though nothing else may be left of them. (A
+//!   decision that is not made any more may have been found to go one way always.)
 //!
 //! Where none of these decides, the sets do (Definition 3.4), with two differences from the paper:
 //!
@@ -150,10 +149,12 @@ impl<'r, 'a> Placements<'r, 'a> {
             || (!self.changes.same_edges() && self.after().passes(destination, source))
     }
 
-    /// True if every path through a block of P surely is a path through the block of P'.
+    /// True if every path through a block of P surely is a path through another one of P', before or behind it.
     pub fn leads_through(&self, source: BlockId, destination: BlockId) -> bool {
-        self.was(destination).is_some_and(|was| self.before().passes(source, was))
-            || (!self.changes.same_edges() && self.after().passes(source, destination))
+        match self.was(destination) {
+            Some(was) => was != source && self.before().passes(source, was),
+            None => !self.changes.same_edges() && self.after().passes(source, destination),
+        }
     }
 
     /// True if some path through a block of P does not have the location.

@@ -282,4 +282,27 @@ mod tests {
         // The way around is not taken any more.
         assert_eq!(tested_at_once("b2"), [""; 0]);
     }
+
+    /// LoopRotate: the latch is folded into the block in front of it, which may leave the loop.
+    #[test]
+    fn a_latch_in_front_of_the_exit() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b2: %2 call! @2, %3 br @3
+             b2 -> b3 b4: %4 icmp @4, %5 br @5
+             b3 -> b1: %6 add @6, %7 br @7
+             b4: %8 ret @8
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b2: %2 call! @2, %3 br @3
+             b2 -> b1 b4: %4 icmp @4, %6 add @6, %5 br @5
+             b4: %8 ret @8
+             events
+             move %6 b3 b2
+             remove %7 b3
+             erase %7",
+        );
+        assert_eq!(found, ["off_path likely incorrect drop %6 <- %6"]);
+    }
 }

@@ -13,7 +13,7 @@
 //! guide says drop there, and the object alone does not say that the two were one.
 //! Certain for what was moved or copied; likely if it was created, since then somebody chose the location.
 
-use metaloc_record::InstFlags;
+use metaloc_record::{BlockId, InstFlags};
 
 use super::Case;
 use crate::changes::Changes;
@@ -54,10 +54,12 @@ fn is_exclusive(case: &Case<'_, '_>, source: &Source) -> bool {
     let from = case.source_block(source.inst).filter(|_| took_over(case.changes, case.destination, source));
     // An invoke that took over from another has its ways as well, though nothing may be left of their blocks.
     let ways = source.link == Link::Replace && case.is(InstFlags::TERMINATOR);
-    from.is_some_and(|from| {
-        (ways || case.placements.leads_through(from, case.block))
-            && case.placements.avoids(from, case.inst().loc)
-    })
+    let leads_here = |from: BlockId| ways || case.placements.leads_through(from, case.block);
+    // The one that it was copied or moved from has to be such a side as well: where blocks were merged, it is not.
+    let own = case.destination.sources.iter().find(|s| matches!(s.link, Link::Clone | Link::Move));
+    let own = own.and_then(|own| case.source_block(own.inst));
+    own.is_none_or(leads_here)
+        && from.is_some_and(|from| leads_here(from) && case.placements.avoids(from, case.inst().loc))
 }
 
 fn took_over(changes: &Changes<'_>, destination: &Destination<'_>, source: &Source) -> bool {
@@ -194,6 +196,36 @@ mod tests {
         assert_eq!(judge("@0", "merge %9 @2 @4", "%9"), [""; 0]);
         // Nothing took over from the second.
         assert_eq!(judge("@2", "", "-"), [""; 0]);
+    }
+
+    /// JumpThreading: the block of the one was folded into that of the other, which goes on.
+    #[test]
+    fn a_load_that_was_known() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b3: %2 load @2, %3 br @3
+             b2 -> b3: %4 call! @4, %5 br @5
+             b3: %6 load @6, %7 ret @7
+             after
+             b0 -> b3 b2: %1 br @1
+             b2: %4 call! @4, %15 load @6, %17 ret @7
+             b3: %2 load @2, %7 ret @7
+             events
+             clone %15 %6
+             insert %15 b2
+             clone %17 %7
+             insert %17 b2
+             remove %5 b2
+             erase %5
+             move %2 b1 b3
+             replace %6 %2
+             remove %6 b3
+             erase %6
+             remove %3 b1
+             erase %3",
+        );
+        assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]
