@@ -86,7 +86,7 @@ impl StandIn {
         for (name, text) in [("opt", OPT), ("cargo", CARGO), ("llvm-config", config.as_str())] {
             write_program(&here.join(name), text);
         }
-        for krate in ["runtime-hooks", "analyzer", "record", "report"] {
+        for krate in ["runtime-hooks", "analyzer", "picture", "record", "report"] {
             fs::create_dir_all(here.join("root").join(krate)).unwrap();
             fs::write(here.join("root").join(krate).join("Cargo.toml"), krate).unwrap();
         }

@@ -186,6 +186,14 @@ fn an_update_that_is_left_out_is_noticed_if_it_shows() {
     assert_eq!(mutants[0]["operation"], "drop");
     assert_eq!(mutants[0]["input"], "TailCallElim/t.ll:1");
     ran(bench().args(["--at-least", "2"])).with_status(1);
+    // What is kept is taken as it stands.
+    let rows = folder.path().join("rows.tsv");
+    let kept = || bench().args(["--at-least", "1"]).arg("--save").arg(&rows);
+    ran(kept()).with_status(0);
+    let text = std::fs::read_to_string(&rows).unwrap();
+    assert_eq!(text.matches("\tfound\tTailCallElim/t.ll:1\t").count(), 1, "{text}");
+    std::fs::write(&rows, text.replace("\tfound\t", "\tmissed\t")).unwrap();
+    ran(kept()).with_status(1);
     let none = ran(metaloc().args(["bench", "mutants", "--file", "NoSuchFile"])).with_status(2).stderr;
     assert!(none.contains("NoSuchFile.cpp is not in the source of LLVM"), "{none}");
 }
