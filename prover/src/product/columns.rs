@@ -107,6 +107,17 @@ impl Column {
     }
 }
 
+impl Column {
+    /// Whether it is 32 bits of a general register, the low half or all of it.
+    pub fn is_general_word(&self) -> bool {
+        match &self.place {
+            Place::Word { register, lane } => *lane == 0 && !register.starts_with("xmm"),
+            Place::Register(name) => name.starts_with('e'),
+            _ => false,
+        }
+    }
+}
+
 /// Columns by width.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {

@@ -11,7 +11,7 @@ use super::search::{Failure, Order, Product, Search};
 use super::triple::Step;
 use crate::graph::PointId;
 use crate::run::state::State;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// States that are looked at for hops that fit, and for turns of loops.
 const FITTED_STATES: usize = 16;
@@ -53,16 +53,11 @@ impl Search<'_> {
     ) -> Result<Option<Step>, Failure> {
         let setting = self.context.setting;
         let at = (product.nodes[node].source, product.nodes[node].machine);
-        let taking: Vec<Taken> = product.nodes[node]
-            .states
-            .iter()
-            .filter_map(|state| {
-                let mut after = state.clone();
-                let taken = self.replay.machine_path(&setting.machine_anchors, at.1, &mut after).ok()?;
-                (taken == *path).then(|| (state.clone(), after))
-            })
-            .collect();
+        let taking = self.taking_path(product, node, path);
         let mut fitting = self.fitting(&taking, at.0, path);
+        if fitting.is_empty() {
+            fitting = self.beyond_undefined(product, node, path);
+        }
         let forbidden = self.options.required.has(Class::Progress);
         fitting.retain(|hops| {
             let step = Step { machine: path.clone(), source: hops.clone() };
@@ -123,6 +118,60 @@ impl Search<'_> {
         }
         ranked.sort();
         Ok(ranked.into_iter().next().map(|(_, source)| Step { machine: path.clone(), source }))
+    }
+
+    /// States of a node that take a path.
+    fn taking_path(&self, product: &Product, node: usize, path: &Path) -> Vec<Taken> {
+        let (setting, node) = (self.context.setting, &product.nodes[node]);
+        let taken = node.states.iter().filter_map(|state| {
+            let mut after = state.clone();
+            let taken = self.replay.machine_path(&setting.machine_anchors, node.machine, &mut after).ok()?;
+            (taken == *path).then(|| (state.clone(), after))
+        });
+        taken.collect()
+    }
+
+    /// Hops to the last thing that the source does before it does something undefined, if it does so in all states
+    /// that take the path.
+    pub(super) fn only_undefined(
+        &self,
+        product: &Product,
+        node: usize,
+        path: &Path,
+    ) -> Option<Vec<PointId>> {
+        let from = product.nodes[node].source;
+        let taking = self.taking_path(product, node, path);
+        let ends = taking.iter().map(|(_, after)| self.seen(after, from, path).undefined_after);
+        let ends: Vec<Vec<PointId>> = ends.collect::<Option<_>>()?;
+        ends.into_iter().max_by_key(Vec::len)
+    }
+
+    /// Where all states that take a path are undefined for the source, whatever follows may go with it: the edge
+    /// leads to a node that others lead to, and that no defined run takes it has to be shown.
+    fn beyond_undefined(&self, product: &Product, node: usize, path: &Path) -> Vec<Vec<PointId>> {
+        let Some(hops) = self.only_undefined(product, node, path) else { return Vec::new() };
+        let last = hops.last().copied().unwrap_or(product.nodes[node].source);
+        let ends = product.nodes.iter().filter(|node| node.machine == path.to && !node.states.is_empty());
+        let further = ends.filter_map(|end| self.anchors_to(last, end.source));
+        further.map(|further| [hops.clone(), further].concat()).collect()
+    }
+
+    /// The shortest way of the source from one anchor to another, at least one hop.
+    fn anchors_to(&self, from: PointId, to: PointId) -> Option<Vec<PointId>> {
+        let setting = self.context.setting;
+        let (mut open, mut seen) = (VecDeque::from([(from, Vec::new())]), BTreeSet::new());
+        while let Some((at, way)) = open.pop_front() {
+            for next in setting.source_anchors.ways(&setting.problem.source, at) {
+                let way = [way.as_slice(), &[next.to]].concat();
+                if next.to == to {
+                    return Some(way);
+                }
+                if setting.source_anchors.contains(next.to) && seen.insert(next.to) {
+                    open.push_back((next.to, way));
+                }
+            }
+        }
+        None
     }
 
     /// Sequences of anchors that the source passes in all states, after which the memories agree. A state from

@@ -8,6 +8,7 @@ use super::problem::Setting;
 use super::search::{Edge, Product};
 use super::triple::Shown;
 use crate::affine::Relation;
+use crate::bits::mask;
 use crate::expr::{Arena, CompareOp, ExprId, Node as Expr};
 use crate::graph::{Graph, Point, PointId};
 use crate::object_file::FunctionCode;
@@ -305,17 +306,20 @@ fn term(values: &mut Values, factor: u128, column: &Column, width_bits: u32) -> 
 }
 
 fn compare(arena: &Arena, values: &mut Values, bound: &Bound) -> Predicate {
-    let mut scaled = |column: &Column, factor: u128, constant: u128| {
-        let width_bits = arena.width_bits(column.value);
-        let terms = vec![term(values, factor, column, width_bits)];
-        Sum { width_bits, terms, constant: Word(constant) }
+    let mut sum = |columns: &[(u128, &Column)], constant: u128| {
+        let width_bits = arena.width_bits(columns[0].1.value);
+        let terms = columns.iter().map(|(factor, column)| term(values, *factor, column, width_bits));
+        Sum { width_bits, terms: terms.collect(), constant: Word(constant) }
     };
     let mut side = |operand: &Operand| match operand {
         Operand::Constant(bits) => {
             Sum { width_bits: bits.width_bits(), terms: Vec::new(), constant: Word(bits.value()) }
         }
-        Operand::Column(column) => scaled(column, 1, 0),
-        Operand::Scaled(column, factor, constant) => scaled(column, factor.value(), constant.value()),
+        Operand::Column(column) => sum(&[(1, column)], 0),
+        Operand::Scaled(column, factor, constant) => sum(&[(factor.value(), column)], constant.value()),
+        Operand::Difference(left, right) => {
+            sum(&[(1, left), (mask(arena.width_bits(right.value)), right)], 0)
+        }
     };
     let relation = match (bound.relation, bound.or_equal) {
         (CompareOp::Slt, false) => proof::Relation::Slt,

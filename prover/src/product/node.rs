@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 /// Most states that are kept to be run on; the covers take in all.
 const KEPT_STATES: usize = 96;
 
+/// What is rounded to the step of a loop is not this far from what it was.
+const FAR_END: u128 = 128;
+
 /// A pair of points with its invariant.
 #[derive(Debug, Clone)]
 pub struct Node {
@@ -72,6 +75,8 @@ pub enum Operand {
     /// `factor * column + constant`: with the inverse of an odd number as factor, the quotient of what that
     /// number divides, and something large for everything else.
     Scaled(Column, Bits, Bits),
+    /// The first column less the second: how far a rounded end is from what it was rounded from.
+    Difference(Column, Column),
 }
 
 /// One invariant of a node.
@@ -200,6 +205,10 @@ impl Node {
                 limits.insert(Bits::new(width_bits, side.least[number]));
                 limits.insert(Bits::new(width_bits, side.most_signed[number] as u128));
                 limits.insert(Bits::new(width_bits, side.least_signed[number] as u128));
+                if width_bits == 64 && column.is_machine() {
+                    // A 32-bit value with zeros above, or one that is not negative.
+                    limits.extend([31, 32].map(|bits| Bits::new(width_bits, mask(bits))));
+                }
                 if let Some(quotient) = self.quotient(side, number, column, width_bits) {
                     proposed.push(quotient);
                 }
@@ -221,6 +230,7 @@ impl Node {
                     proposed.push((CompareOp::Slt, true, left(), right()));
                 }
             }
+            self.propose_ends(side, columns, &defined, &mut proposed);
         }
         for (relation, or_equal, left, right) in proposed {
             let bound = Bound::new(arena, table, relation, or_equal, left, right);
@@ -229,6 +239,44 @@ impl Node {
                 && self.within_extremes(&bound)
             {
                 self.bounds.push(bound);
+            }
+        }
+    }
+
+    /// Bounds between values of the source and 32-bit registers that nothing defines: an unrolled loop ends at a
+    /// register that is a value of the source, rounded down to a multiple of the step.
+    fn propose_ends(
+        &self,
+        side: &Side,
+        columns: &[Column],
+        defined: &BTreeSet<usize>,
+        proposed: &mut Vec<(CompareOp, bool, Operand, Operand)>,
+    ) {
+        let free = |number: &usize| !defined.contains(number);
+        let numbers = || (0..columns.len()).filter(free);
+        let known = self.known_registers();
+        let is_end = |column: &Column| column.is_general_word() && !is_half(column, &known);
+        let ends: Vec<usize> = numbers().filter(|number| is_end(&columns[*number])).collect();
+        let is_value = |number: &usize| matches!(columns[*number].place, Place::Value(_));
+        for first in numbers().filter(is_value) {
+            for second in ends.iter().copied() {
+                let (value, end) = (&columns[first], &columns[second]);
+                let one = || Operand::Column(value.clone());
+                let other = || Operand::Column(end.clone());
+                for or_equal in [false, true] {
+                    proposed.push((CompareOp::Slt, or_equal, one(), other()));
+                    proposed.push((CompareOp::Slt, or_equal, other(), one()));
+                }
+                let distances = self.states.iter().map(|state| {
+                    let bits = side.code.bits(state);
+                    bits[first].sub(bits[second]).value()
+                });
+                let most = distances.max().unwrap_or(u128::MAX);
+                if most < FAR_END {
+                    let distance = Operand::Difference(value.clone(), end.clone());
+                    let most = Operand::Constant(Bits::new(side.cover.width_bits(), most));
+                    proposed.push((CompareOp::Ult, true, distance, most));
+                }
             }
         }
     }
@@ -348,6 +396,7 @@ impl Node {
                     Operand::Scaled(column, factor, constant) => {
                         format!("{}*{} + {}", factor.signed(), name(column), constant.signed())
                     }
+                    Operand::Difference(left, right) => format!("{} - {}", name(left), name(right)),
                 };
                 format!(
                     "{} {:?}{} {}",
@@ -427,6 +476,7 @@ impl Bound {
             Operand::Scaled(column, factor, constant) => {
                 arena.sum(*constant, &[(factor.value(), column.value)])
             }
+            Operand::Difference(left, right) => arena.sub(left.value, right.value),
         };
         let (low, high) = (value(&left), value(&right));
         let condition = if or_equal {
@@ -437,7 +487,7 @@ impl Bound {
         };
         let trivial = |operand: &Operand, end: [u128; 2]| match operand {
             Operand::Constant(bits) => end.iter().any(|end| bits.value() == end & mask(bits.width_bits())),
-            Operand::Column(_) | Operand::Scaled(..) => false,
+            Operand::Column(_) | Operand::Scaled(..) | Operand::Difference(..) => false,
         };
         // Below the largest, above the least: these say nothing.
         let width_bits = arena.width_bits(low);

@@ -389,13 +389,21 @@ impl<'a> Search<'a> {
     /// Adds edges until every path of the machine that is possible has one, and shows what holds.
     fn complete(&mut self, product: &mut Product) -> Result<Result<(), Wrong>, Failure> {
         loop {
-            while let Some((node, path)) = self.missing(product) {
+            // Paths on which the source does something undefined wait: where they lead is for others to show.
+            let mut waiting = Vec::new();
+            while let Some((node, path)) = self.missing(product, &waiting) {
                 self.check_limits()?;
-                let step = match self.candidate(product, node, &path)? {
-                    Some(step) => step,
+                match self.candidate(product, node, &path)? {
+                    Some(step) => {
+                        self.add_edge(product, node, step);
+                        waiting.clear();
+                    }
+                    None if self.only_undefined(product, node, &path).is_some() => waiting.push((node, path)),
                     None => return Ok(Err(self.blame(product, node, &path))),
-                };
-                self.add_edge(product, node, step);
+                }
+            }
+            if let Some((node, path)) = waiting.first() {
+                return Ok(Err(self.blame(product, *node, path)));
             }
             if self.find_elements(product) {
                 *product = self.start();
@@ -428,8 +436,8 @@ impl<'a> Search<'a> {
         Wrong { edge: edge.cloned(), reason: reason.to_string() }
     }
 
-    /// A node and a path that some state at the node takes and no edge has.
-    fn missing(&self, product: &Product) -> Option<(usize, Path)> {
+    /// A node and a path that some state at the node takes and no edge has, but for those given.
+    fn missing(&self, product: &Product, waiting: &[(usize, Path)]) -> Option<(usize, Path)> {
         let setting = self.context.setting;
         for (number, node) in product.nodes.iter().enumerate() {
             if setting.machine_anchors.is_exit(node.machine) {
@@ -438,9 +446,10 @@ impl<'a> Search<'a> {
             for state in &node.states {
                 let mut state = state.clone();
                 let path = self.replay.machine_path(&setting.machine_anchors, node.machine, &mut state);
-                if let Ok(path) = path
-                    && !product.edges.iter().any(|edge| edge.from == number && edge.step.machine == path)
-                {
+                let Ok(path) = path else { continue };
+                let known = |edge: &Edge| edge.from == number && edge.step.machine == path;
+                let waits = |(node, other): &(usize, Path)| *node == number && *other == path;
+                if !product.edges.iter().any(known) && !waiting.iter().any(waits) {
                     return Some((number, path));
                 }
             }
