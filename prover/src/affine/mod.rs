@@ -11,7 +11,7 @@
 //! every row. So the relations are spanned by one for each column without a pivot, which expresses that column
 //! by pivot columns, and one for each row with `v > 0`, which says what is divisible.
 
-use crate::bits::mask;
+use crate::bits::{Bits, mask};
 
 /// The points seen so far, as the module that they span.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Relation {
     /// looks like this, and solvers find it hard. No harm is done by not using it.
     pub fn is_wild(&self, width_bits: u32) -> bool {
         let wild = |factor: &&u128| {
-            let bits = crate::bits::Bits::new(width_bits, **factor);
+            let bits = Bits::new(width_bits, **factor);
             let large = bits.signed().unsigned_abs() > 1 << 20;
             large && bits.value().trailing_zeros() + 20 < width_bits
         };
@@ -193,13 +193,16 @@ impl Cover {
         self.rows = self.eliminate(rows);
     }
 
-    /// Fills in the pivot columns of the rows before `end`, last first, so that each row is annihilated.
+    /// Fills in the pivot columns of the rows before `end`, last first, so that each row is annihilated. Only the
+    /// remainder modulo `2^(w-v)` matters; the smallest is taken, or addresses that are multiples of 4 turn up with
+    /// factors of `2^62` in relations that have nothing to do with them.
     fn solve(&self, vector: &mut [u128], end: usize) {
         for row in self.rows[..end].iter().rev() {
             let others = (0..vector.len()).filter(|column| *column != row.pivot);
             let sum = others.map(|column| (row.entries[column] >> row.twos).wrapping_mul(vector[column]));
             let sum = sum.fold(0, u128::wrapping_add);
-            vector[row.pivot] = sum.wrapping_neg() & mask(self.width_bits);
+            let remainder = Bits::new(self.width_bits - row.twos, sum.wrapping_neg());
+            vector[row.pivot] = remainder.signed() as u128 & mask(self.width_bits);
         }
     }
 }
