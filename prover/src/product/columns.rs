@@ -108,11 +108,11 @@ impl Column {
 }
 
 impl Column {
-    /// Whether it is 32 bits of a general register, the low half or all of it.
-    pub fn is_general_word(&self) -> bool {
+    /// Whether it is a general register or the low half of one.
+    pub fn is_general(&self) -> bool {
         match &self.place {
             Place::Word { register, lane } => *lane == 0 && !register.starts_with("xmm"),
-            Place::Register(name) => name.starts_with('e'),
+            Place::Register(_) => true,
             _ => false,
         }
     }

@@ -133,12 +133,7 @@ impl Search<'_> {
 
     /// Hops to the last thing that the source does before it does something undefined, if it does so in all states
     /// that take the path.
-    pub(super) fn only_undefined(
-        &self,
-        product: &Product,
-        node: usize,
-        path: &Path,
-    ) -> Option<Vec<PointId>> {
+    pub(super) fn only_undefined(&self, product: &Product, node: usize, path: &Path) -> Option<Vec<PointId>> {
         let from = product.nodes[node].source;
         let taking = self.taking_path(product, node, path);
         let ends = taking.iter().map(|(_, after)| self.seen(after, from, path).undefined_after);

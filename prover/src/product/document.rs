@@ -8,7 +8,6 @@ use super::problem::Setting;
 use super::search::{Edge, Product};
 use super::triple::Shown;
 use crate::affine::Relation;
-use crate::bits::mask;
 use crate::expr::{Arena, CompareOp, ExprId, Node as Expr};
 use crate::graph::{Graph, Point, PointId};
 use crate::object_file::FunctionCode;
@@ -316,9 +315,9 @@ fn compare(arena: &Arena, values: &mut Values, bound: &Bound) -> Predicate {
             Sum { width_bits: bits.width_bits(), terms: Vec::new(), constant: Word(bits.value()) }
         }
         Operand::Column(column) => sum(&[(1, column)], 0),
-        Operand::Scaled(column, factor, constant) => sum(&[(factor.value(), column)], constant.value()),
-        Operand::Difference(left, right) => {
-            sum(&[(1, left), (mask(arena.width_bits(right.value)), right)], 0)
+        Operand::Sum(constant, terms) => {
+            let terms: Vec<_> = terms.iter().map(|(factor, column)| (factor.value(), column)).collect();
+            sum(&terms, constant.value())
         }
     };
     let relation = match (bound.relation, bound.or_equal) {

@@ -146,7 +146,8 @@ impl super::node::Node {
         let columns = self.columns.narrow.iter().enumerate();
         columns
             .filter(move |(number, column)| {
-                matches!(column.place, Place::Word { .. }) && !defined.contains(number)
+                // In 32-bit code a word is a whole register.
+                matches!(column.place, Place::Word { .. } | Place::Register(_)) && !defined.contains(number)
             })
             .map(|(_, column)| column)
     }

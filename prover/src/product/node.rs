@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 const KEPT_STATES: usize = 96;
 
 /// What is rounded to the step of a loop is not this far from what it was.
-const FAR_END: u128 = 128;
+const FAR_END: i128 = 128;
 
 /// A pair of points with its invariant.
 #[derive(Debug, Clone)]
@@ -72,11 +72,10 @@ pub enum Operand {
     Constant(Bits),
     /// A column.
     Column(Column),
-    /// `factor * column + constant`: with the inverse of an odd number as factor, the quotient of what that
-    /// number divides, and something large for everything else.
-    Scaled(Column, Bits, Bits),
-    /// The first column less the second: how far a rounded end is from what it was rounded from.
-    Difference(Column, Column),
+    /// `constant + factor * column + ...`: with the inverse of an odd number as factor, the quotient of what that
+    /// number divides, and something large for everything else; with a column less another one, how far a rounded
+    /// end is from what it was rounded from.
+    Sum(Bits, Vec<(Bits, Column)>),
 }
 
 /// One invariant of a node.
@@ -243,8 +242,8 @@ impl Node {
         }
     }
 
-    /// Bounds between values of the source and 32-bit registers that nothing defines: an unrolled loop ends at a
-    /// register that is a value of the source, rounded down to a multiple of the step.
+    /// Bounds on registers that nothing defines: an unrolled loop ends at a register that is a value of the source
+    /// or a constant, rounded to a multiple of the step; often as an offset or an address.
     fn propose_ends(
         &self,
         side: &Side,
@@ -252,30 +251,66 @@ impl Node {
         defined: &BTreeSet<usize>,
         proposed: &mut Vec<(CompareOp, bool, Operand, Operand)>,
     ) {
-        let free = |number: &usize| !defined.contains(number);
-        let numbers = || (0..columns.len()).filter(free);
+        let width_bits = side.cover.width_bits();
         let known = self.known_registers();
-        let is_end = |column: &Column| column.is_general_word() && !is_half(column, &known);
-        let ends: Vec<usize> = numbers().filter(|number| is_end(&columns[*number])).collect();
-        let is_value = |number: &usize| matches!(columns[*number].place, Place::Value(_));
-        for first in numbers().filter(is_value) {
-            for second in ends.iter().copied() {
-                let (value, end) = (&columns[first], &columns[second]);
-                let one = || Operand::Column(value.clone());
-                let other = || Operand::Column(end.clone());
-                for or_equal in [false, true] {
-                    proposed.push((CompareOp::Slt, or_equal, one(), other()));
-                    proposed.push((CompareOp::Slt, or_equal, other(), one()));
-                }
-                let distances = self.states.iter().map(|state| {
-                    let bits = side.code.bits(state);
-                    bits[first].sub(bits[second]).value()
-                });
-                let most = distances.max().unwrap_or(u128::MAX);
-                if most < FAR_END {
-                    let distance = Operand::Difference(value.clone(), end.clone());
-                    let most = Operand::Constant(Bits::new(side.cover.width_bits(), most));
-                    proposed.push((CompareOp::Ult, true, distance, most));
+        let points: Vec<Vec<Bits>> = self.states.iter().map(|state| side.code.bits(state)).collect();
+        let numbers = |wanted: &dyn Fn(&Column) -> bool| -> Vec<usize> {
+            (0..columns.len()).filter(|number| wanted(&columns[*number])).collect()
+        };
+        let mut ends = numbers(&|column| column.is_general() && !is_half(column, &known));
+        ends.retain(|number| !defined.contains(number));
+        let values = numbers(&|column| match column.place {
+            Place::Value(_) => true,
+            // What the sign-extended one is equal to, if it is not negative.
+            Place::SignExtended(_) => width_bits == 64,
+            _ => false,
+        });
+        let bases = numbers(&|column| matches!(column.place, Place::Address(_)));
+        let one = Bits::new(width_bits, 1);
+        for end in ends {
+            let other = || Operand::Column(columns[end].clone());
+            for value in values.iter().copied().map(Some).chain([None]) {
+                for base in bases.iter().copied().map(Some).chain([None]) {
+                    for factor in [1, 4].into_iter().take(if value.is_some() { 2 } else { 1 }) {
+                        let factor = Bits::new(width_bits, factor);
+                        let terms = value.map(|value| (factor, value)).into_iter();
+                        let terms: Vec<(Bits, usize)> = terms.chain(base.map(|base| (one, base))).collect();
+                        if terms.is_empty() {
+                            continue;
+                        }
+                        let at = |point: &Vec<Bits>| {
+                            let zero = Bits::new(width_bits, 0);
+                            terms.iter().fold(zero, |sum, (factor, number)| {
+                                sum.add(Bits::new(
+                                    width_bits,
+                                    factor.value().wrapping_mul(point[*number].value()),
+                                ))
+                            })
+                        };
+                        let named = |terms: &[(Bits, usize)]| -> Vec<(Bits, Column)> {
+                            terms.iter().map(|(factor, number)| (*factor, columns[*number].clone())).collect()
+                        };
+                        let sum = || Operand::Sum(Bits::new(width_bits, 0), named(&terms));
+                        if points.iter().all(|point| at(point).value() <= point[end].value()) {
+                            proposed.push((CompareOp::Ult, false, sum(), other()));
+                            proposed.push((CompareOp::Ult, true, sum(), other()));
+                        }
+                        if value.is_some() && base.is_none() && factor == one {
+                            for or_equal in [false, true] {
+                                proposed.push((CompareOp::Slt, or_equal, sum(), other()));
+                                proposed.push((CompareOp::Slt, or_equal, other(), sum()));
+                            }
+                        }
+                        let distances = points.iter().map(|point| at(point).sub(point[end]));
+                        if let Some((least, most)) = window(distances) {
+                            let less = |bits: Bits| Bits::new(width_bits, 0).sub(bits);
+                            let mut terms = named(&terms);
+                            terms.push((less(one), columns[end].clone()));
+                            let distance = Operand::Sum(less(least), terms);
+                            let most = Operand::Constant(most.sub(least));
+                            proposed.push((CompareOp::Ult, true, distance, most));
+                        }
+                    }
                 }
             }
         }
@@ -304,7 +339,7 @@ impl Node {
         let rest = first % step;
         let inverse = odd_inverse(step) & mask(width_bits);
         let constant = Bits::new(width_bits, inverse.wrapping_mul(rest).wrapping_neg());
-        let quotient = Operand::Scaled(column.clone(), Bits::new(width_bits, inverse), constant);
+        let quotient = Operand::Sum(constant, vec![(Bits::new(width_bits, inverse), column.clone())]);
         let most = Operand::Constant(Bits::new(width_bits, (side.most[number] - rest) / step));
         Some((CompareOp::Ult, true, quotient, most))
     }
@@ -393,10 +428,12 @@ impl Node {
                 let side = |operand: &Operand| match operand {
                     Operand::Constant(bits) => format!("{}", bits.signed()),
                     Operand::Column(column) => name(column),
-                    Operand::Scaled(column, factor, constant) => {
-                        format!("{}*{} + {}", factor.signed(), name(column), constant.signed())
+                    Operand::Sum(constant, terms) => {
+                        let term = |(factor, column): &(Bits, Column)| {
+                            format!("{}*{} + ", factor.signed(), name(column))
+                        };
+                        terms.iter().map(term).collect::<String>() + &constant.signed().to_string()
                     }
-                    Operand::Difference(left, right) => format!("{} - {}", name(left), name(right)),
                 };
                 format!(
                     "{} {:?}{} {}",
@@ -473,10 +510,11 @@ impl Bound {
         let mut value = |operand: &Operand| match operand {
             Operand::Constant(bits) => arena.constant(*bits),
             Operand::Column(column) => column.value,
-            Operand::Scaled(column, factor, constant) => {
-                arena.sum(*constant, &[(factor.value(), column.value)])
+            Operand::Sum(constant, terms) => {
+                let terms: Vec<_> =
+                    terms.iter().map(|(factor, column)| (factor.value(), column.value)).collect();
+                arena.sum(*constant, &terms)
             }
-            Operand::Difference(left, right) => arena.sub(left.value, right.value),
         };
         let (low, high) = (value(&left), value(&right));
         let condition = if or_equal {
@@ -487,7 +525,7 @@ impl Bound {
         };
         let trivial = |operand: &Operand, end: [u128; 2]| match operand {
             Operand::Constant(bits) => end.iter().any(|end| bits.value() == end & mask(bits.width_bits())),
-            Operand::Column(_) | Operand::Scaled(..) | Operand::Difference(..) => false,
+            Operand::Column(_) | Operand::Sum(..) => false,
         };
         // Below the largest, above the least: these say nothing.
         let width_bits = arena.width_bits(low);
@@ -541,6 +579,22 @@ pub fn definition<'a>(
     let rest = sum(arena, width_bits, relation, columns, Some(number));
     let value = arena.sum(Bits::new(width_bits, 0), &[(mask(width_bits), rest)]);
     Some((&columns[number], value))
+}
+
+/// The least and the most of numbers that lie near each other on the circle, and are not all the same.
+fn window(numbers: impl Iterator<Item = Bits>) -> Option<(Bits, Bits)> {
+    let mut numbers = numbers.peekable();
+    let first = *numbers.peek()?;
+    let (mut least, mut most) = (0, 0);
+    for number in numbers {
+        let ahead = number.sub(first).signed();
+        (least, most) = (ahead.min(least), ahead.max(most));
+        if most - least >= FAR_END {
+            return None;
+        }
+    }
+    let near = |ahead: i128| first.add(Bits::new(first.width_bits(), ahead as u128));
+    (least < most).then(|| (near(least), near(most)))
 }
 
 fn greatest_divisor(left: u128, right: u128) -> u128 {
