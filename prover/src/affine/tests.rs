@@ -135,3 +135,16 @@ fn one_relation_is_given_up() {
         assert!(!left.contains(gone) && left.contains(&whole.relations()[1 - number]), "{left:?}");
     }
 }
+
+/// Where the first column is a multiple of 4, a relation between the others does not name it.
+#[test]
+fn what_is_divisible_is_not_named_for_nothing() {
+    let points: Vec<Vec<u128>> = [(4u128, 3u128), (16, 4), (36, 9), (44, 14), (8, 1)]
+        .iter()
+        .map(|(a, i)| vec![*a, *i, 4 * i])
+        .collect();
+    let relations = cover(64, 3, &points).relations();
+    let named = relations.iter().find(|relation| relation.defines == Some(2)).unwrap();
+    assert_eq!(named.coefficients, [0, 4u128.wrapping_neg() & mask(64), 1]);
+    assert!(points.iter().all(|point| relations.iter().all(|relation| relation.holds(64, point))));
+}
