@@ -6,6 +6,7 @@ use crate::dwarf::write::List;
 use crate::elf::Machine;
 use crate::expression::{At, Encoded, FieldSymbol, encode, is_constant, reads_no_state};
 use crate::stats::Pairs;
+use crate::widen::Widened;
 use metaloc_proof::Exact;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -66,6 +67,12 @@ impl FunctionClaims {
 }
 
 impl VariableClaims {
+    /// No claims about a variable.
+    pub(crate) fn nothing(info: &VariableInfo) -> VariableClaims {
+        let (name, column) = (info.name.clone(), info.column.unwrap_or(0));
+        VariableClaims { name, line: info.line, column, claims: BTreeMap::new() }
+    }
+
     /// Whether an entry of the debug information is this variable.
     pub fn is(&self, info: &VariableInfo) -> bool {
         let column = info.column.is_none_or(|column| self.column == 0 || column == self.column);
@@ -78,7 +85,7 @@ pub fn merge(
     function: &FunctionClaims,
     variable: &VariableClaims,
     info: &VariableInfo,
-    base: u64,
+    (base, widened): (u64, &Widened),
     symbols: &Symbols,
 ) -> (Option<List>, Pairs) {
     let machine = symbols.machine;
@@ -89,19 +96,31 @@ pub fn merge(
         let pc = instruction.start;
         let address = base.wrapping_add(pc)..base.wrapping_add(instruction.end);
         let said = info.old.at(address.start).filter(|_| info.in_scope(pc));
-        let visible = info.in_scope(pc);
+        let gained = widened.has(info.block, pc);
+        let visible = info.in_scope(pc) || gained;
         pairs.available += usize::from(said.is_some());
+        if gained {
+            // Nobody has asked for what was said where the variable was not looked at.
+            new.push((address.clone(), None));
+        }
         let Some(claim) = variable.claims.get(&pc) else {
             pairs.kept += usize::from(said.is_some());
             continue;
         };
         let constant = said.is_some_and(|said| reads_no_state(&said.bytes, machine));
         match &claim.is {
-            Verdict::Confirmed => pairs.confirmed += usize::from(said.is_some()),
+            Verdict::Confirmed => {
+                pairs.confirmed += usize::from(said.is_some());
+                if gained && let Some(unseen) = info.old.at(address.start) {
+                    pairs.updated.insert(pc);
+                    pairs.missing += 1;
+                    set(&mut new, address, Some(unseen.clone()));
+                }
+            }
             Verdict::Refuted => {
                 pairs.removed += usize::from(said.is_some());
                 pairs.updated.extend(said.map(|_| pc));
-                new.push((address, None));
+                set(&mut new, address, None);
             }
             Verdict::Value(value) => {
                 let Some(mut encoded) = encode(value, function.place(machine, pc)) else {
@@ -119,15 +138,32 @@ pub fn merge(
                     pairs.confirmed += 1;
                 }
                 pairs.grouped += usize::from(claim.grouped && visible);
-                new.push((address, Some(encoded)));
+                set(&mut new, address, Some(encoded));
             }
         }
     }
     let merged = overlay(&old, &new);
-    if merged == overlay(&old, &[]) || matches!(info.old, Old::Other(_)) {
+    // What is said everywhere is said wherever the block is now.
+    let unchanged = match &info.old {
+        Old::Everywhere(said) => {
+            let gained = function.instructions.iter().filter(|one| widened.has(info.block, one.start));
+            let gained = gained.map(|one| base.wrapping_add(one.start)..base.wrapping_add(one.end));
+            overlay(&old, &gained.map(|range| (range, Some(said.clone()))).collect::<Vec<_>>())
+        }
+        _ => overlay(&old, &[]),
+    };
+    if merged == unchanged || matches!(info.old, Old::Other(_)) {
         (None, pairs)
     } else {
         (Some(merged), pairs)
+    }
+}
+
+/// Says something of the last range, or of one after it.
+fn set(new: &mut Vec<(Range<u64>, Option<Encoded>)>, range: Range<u64>, said: Option<Encoded>) {
+    match new.last_mut() {
+        Some(last) if last.0 == range => last.1 = said,
+        _ => new.push((range, said)),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! - [`object`]: the whole: an object is read, asked, and written with claims;
 //! - [`derive`]: from a proof to claims, by [`schedule`] (which source point a pc belongs to) and [`echelon`];
-//! - [`claims`]: what is claimed, and how it is laid over what was there; [`stats`]: what is counted;
+//! - [`claims`]: what is claimed, and how it is laid over what was there; [`widen`]: where variables have to be visible
+//!   for that; [`stats`]: what is counted;
 //! - [`expression`]: values as DWARF; [`dwarf`]: the debug information; [`elf`], [`relocation`]: the file around it.
 //! - [`mutate`]: broken objects, to try all of it with.
 //!
@@ -20,6 +21,7 @@ pub mod object;
 pub mod relocation;
 pub mod schedule;
 pub mod stats;
+pub mod widen;
 
 pub use claims::{Claim, FunctionClaims, VariableClaims, Verdict};
 pub use dwarf::read::FunctionCode;

@@ -1,6 +1,6 @@
 //! An object to be repaired: read once, asked what it says of functions, written with claims about them.
 
-use crate::claims::{FunctionClaims, Symbols, merge};
+use crate::claims::{FunctionClaims, Symbols, VariableClaims, merge};
 use crate::dwarf::lines::{LineColumn, Lines};
 use crate::dwarf::read::{Bases, Debug, FunctionCode, Old, Sections, UnitInfo};
 use crate::dwarf::write::{Change, rewrite};
@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::expression::decode;
 use crate::relocation::{by_name, symbols};
 use crate::stats::{Counts, count};
+use crate::widen::widen;
 use metaloc_proof::Exact;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -187,19 +188,34 @@ impl<'a> Object<'a> {
             let mut changes = Vec::new();
             for info in &unit.functions {
                 let function = &claims[info.number];
-                let mut pairs = Vec::new();
+                let mut claimed = Vec::new();
                 for variable in &function.variables {
                     let mut matching = info.variables.iter().filter(|info| variable.is(info));
                     // Two entries for one declaration: it is not clear which one is meant.
-                    let (Some(found), None) = (matching.next(), matching.next()) else { continue };
-                    let (list, counted) = merge(function, variable, found, info.base, &names);
-                    pairs.push(counted);
-                    changes.extend(list.map(|list| Change {
-                        entry: found.entry,
-                        list,
-                        old: found.list.clone(),
-                    }));
+                    if let (Some(found), None) = (matching.next(), matching.next()) {
+                        claimed.push((variable, found));
+                    }
                 }
+                let widened = widen(self.elf.machine, function, info, &claimed);
+                let mut pairs = Vec::new();
+                for (variable, found) in &claimed {
+                    let (list, counted) = merge(function, variable, found, (info.base, &widened), &names);
+                    pairs.push(counted);
+                    changes.extend(list.map(|list| Change::locations(found, list)));
+                }
+                for found in info.variables.iter().filter(|found| widened.changes(found.block)) {
+                    if claimed.iter().any(|(_, claimed)| claimed.entry == found.entry) {
+                        continue;
+                    }
+                    let nothing = VariableClaims::nothing(found);
+                    let (list, _) = merge(function, &nothing, found, (info.base, &widened), &names);
+                    changes.extend(list.map(|list| Change::locations(found, list)));
+                }
+                changes.extend(
+                    widened
+                        .ranges(&info.scopes)
+                        .map(|(scope, ranges)| Change::ranges(scope, ranges, info.base)),
+                );
                 counts[info.number] = Some(count(function.instructions.len(), &pairs));
             }
             if !changes.is_empty() {

@@ -73,20 +73,16 @@ fn the_loop_counter_of_s000_has_its_true_values_in_both_debuggers() {
     }
 }
 
+fn constant(value: i64, width_bits: u32) -> Exact {
+    let word = Word(value as u128 & (u128::MAX >> (128 - width_bits)));
+    Exact { sum: Sum { width_bits, terms: Vec::new(), constant: word }, divisor: Word(1), signed: true }
+}
+
 /// Claims that no proof would make, to see that both debuggers read what was written: a constant, and the address of a
 /// global as it is known only at run time.
 fn made_up(object: &std::path::Path, wide: bool) -> FunctionClaims {
     let instructions = tools::instructions(object, "f");
     let bits = if wide { 64 } else { 32 };
-    let constant = |value: i64, width_bits: u32| Exact {
-        sum: Sum {
-            width_bits,
-            terms: Vec::new(),
-            constant: Word(value as u128 & (u128::MAX >> (128 - width_bits))),
-        },
-        divisor: Word(1),
-        signed: true,
-    };
     let address =
         SumTerm { coefficient: Word(1), term: Term::Address { symbol: "X".into() }, extend: Extend::None };
     let address = Exact {
@@ -249,4 +245,119 @@ fn linked_programs_and_libraries_are_repaired_as_they_are() {
         complete += 1;
     }
     assert_eq!(complete, 5);
+}
+
+/// A block with two variables that begins after the function does and ends before it, with an inlined function before
+/// it and one in it.
+const BLOCK: &str = "extern int X[], Y[], Z;
+static inline int g(int m) { int q = m * 3; return q ^ X[m]; }
+int f(int n) {
+  Z = g(n & 3);
+  for (int i = 0, s = 5; i < 9; i++) {
+    Y[i] = g(i) + s * n;
+  }
+  Z += 7;
+  return n;
+}
+";
+
+/// `i` is -77 at some instructions wherever the block is.
+fn in_block(instructions: &[Range<u64>], wanted: impl Fn(usize) -> bool) -> FunctionClaims {
+    let claim = Claim { is: Verdict::Value(constant(-77, 32)), grouped: false };
+    let chosen = instructions.iter().enumerate().filter(|(number, _)| wanted(*number));
+    let claims_of_i = VariableClaims {
+        name: "i".into(),
+        line: 5,
+        column: 0,
+        claims: chosen.map(|(_, instruction)| (instruction.start, claim.clone())).collect(),
+    };
+    claims("f", instructions, vec![claims_of_i])
+}
+
+#[test]
+fn blocks_that_leave_out_proved_values_are_widened() {
+    let main = "int X[100], Y[100], Z; int f(int); int main(void) { return f(3) != 3; }";
+    let (mut by_ends, mut by_list, mut silenced) = (0, 0, 0);
+    for (compiler, width, dwarf, kind) in [
+        ("gcc-12", "-m64", "-gdwarf-5", "-pie"),
+        ("gcc-12", "-m64", "-gdwarf-4", "-no-pie"),
+        ("gcc-12", "-m32", "-gdwarf-5", "-no-pie"),
+        ("clang-19", "-m64", "-gdwarf-5", "-pie"),
+        ("clang-19", "-m32", "-gdwarf-4", "-pie"),
+        ("clang-19", "-m64", "-gdwarf-4", "-no-pie"),
+    ] {
+        // After the block, everywhere, and at every second instruction, so that it has one range or several.
+        for (every, linked) in [(0, false), (0, true), (1, false), (1, true), (2, false), (2, true)] {
+            let what = format!("{compiler} {width} {dwarf} {kind}, every {every}, linked {linked}");
+            let folder = Folder::new();
+            let source = folder.write("t.c", BLOCK.as_bytes());
+            let main = folder.write("main.c", main.as_bytes());
+            let other = folder.write("other.c", OTHER.as_bytes());
+            let position = if kind == "-pie" { "-fPIE" } else { "-fno-pie" };
+            let flags = [width, dwarf, position, "-O2", "-ffunction-sections"];
+            let object = folder.compile(compiler, &flags, &source, "t.o");
+            let others = folder.compile(compiler, &flags, &other, "other.o");
+            let linking = [width, kind, "-g"];
+            let input = match linked {
+                true => folder.link("gcc-12", &linking, &[&main, &object, &others]),
+                false => object.clone(),
+            };
+            let bytes = std::fs::read(&input).unwrap();
+            let instructions = tools::instructions(&input, "f");
+            let read = Object::parse(&bytes).unwrap();
+            let code = in_block(&instructions, |_| false).code;
+            let said =
+                |object: &Object| object.said(std::slice::from_ref(&code)).unwrap()[0].clone().unwrap();
+            let visible = |said: &metaloc_repair::Said, pc: u64, name: &str| {
+                said.variables.iter().any(|one| one.name == name && one.is_visible(pc))
+            };
+            let before = said(&read);
+            let end = instructions.iter().rposition(|one| visible(&before, one.start, "i")).unwrap();
+            let function = in_block(&instructions, |number| match every {
+                0 => number > end,
+                _ => number % every == (instructions.len() - 1) % every,
+            });
+            let repaired = read.repair(std::slice::from_ref(&function)).unwrap();
+            let parsed = Object::parse(&repaired.bytes).unwrap();
+            let again = parsed.repair(std::slice::from_ref(&function)).unwrap();
+            assert!(again.bytes == repaired.bytes, "{what}: a second repair changes something");
+            let written = folder.write_program("repaired", &repaired.bytes);
+            tools::nothing_new(&input, &written);
+            tools::same_program(&input, &written);
+            let after = said(&parsed);
+            let inlined = tools::inlined(&input);
+            let has_list = tools::block_has_list(&written, "i");
+            by_ends += usize::from(!has_list);
+            by_list += usize::from(has_list);
+            let program = match linked {
+                true => written,
+                false => folder.link("gcc-12", &linking, &[&main, &written, &others]),
+            };
+            // The function returns in any case, and nothing else is said there of what the block declares.
+            let (first, last) = (instructions[0].start, instructions[instructions.len() - 1].start);
+            assert!(!visible(&before, last, "i") && visible(&after, last, "i"), "{what}");
+            let at = format!("f+{}", last - first);
+            assert_eq!(tools::gdb(&program, &at, 1, &["i", "s"]), ["-77", "<optimized out>"], "gdb: {what}");
+            assert_eq!(tools::lldb(&program, "f", last - first, 1, &["i"]), ["-77"], "lldb: {what}");
+            silenced += usize::from(before.variables.iter().any(|one| one.name == "s" && one.is_there(last)));
+            let inside = instructions.iter().map(|one| one.start).find(|pc| {
+                before.variables.iter().any(|one| one.name == "s" && one.is_visible(*pc) && one.is_there(*pc))
+                    && !inlined.iter().any(|range| range.contains(pc))
+            });
+            let inside = inside.expect("somewhere it is said") - first;
+            assert_eq!(tools::gdb(&program, &format!("f+{inside}"), 1, &["s"]), ["5"], "{what}");
+            // Only what is claimed is gained, and an inlined function keeps what is its own.
+            let mut refused = 0;
+            for instruction in &instructions {
+                let pc = instruction.start;
+                let own = inlined.iter().any(|range| range.contains(&pc));
+                let claimed = function.variables[0].claims.contains_key(&pc);
+                let expected = visible(&before, pc, "i") || (claimed && !own);
+                assert_eq!(visible(&after, pc, "i"), expected, "{what}: {pc:#x}");
+                refused += usize::from(own && claimed && !visible(&before, pc, "i"));
+            }
+            assert!(refused > 0 || every == 0, "{what}");
+        }
+    }
+    assert!(by_ends > 0 && by_list > 0 && silenced > 0, "{by_ends} {by_list} {silenced}");
 }

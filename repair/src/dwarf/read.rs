@@ -1,5 +1,6 @@
 //! Functions, their variables, and what the debug information says of them now.
 
+use super::scopes::{RangeUses, Scope, told};
 use super::unit::{Bytes, Entry, entries};
 use crate::elf::Elf;
 use crate::error::{Result, unsupported};
@@ -48,6 +49,8 @@ pub struct UnitInfo<'a> {
     pub entries: Vec<Entry<'a>>,
     /// Lists that they refer to.
     pub lists: ListUses,
+    /// Lists of ranges that they refer to.
+    pub ranges: RangeUses,
     /// The functions.
     pub functions: Vec<FunctionInfo>,
 }
@@ -116,6 +119,8 @@ pub struct FunctionInfo {
     pub base: u64,
     /// Its own variables and parameters, those of inlined functions not included.
     pub variables: Vec<VariableInfo>,
+    /// It and the blocks in it, it first.
+    pub scopes: Vec<Scope>,
 }
 
 /// A variable of a function.
@@ -129,6 +134,8 @@ pub struct VariableInfo {
     pub line: u64,
     /// Column of its declaration, if the compiler said it.
     pub column: Option<u64>,
+    /// The innermost block around it that says where it is, or else the function: a number among its scopes.
+    pub block: usize,
     /// Where it is in scope, pcs of the proof; nothing said means everywhere in the function.
     pub scope: Option<Vec<Range<u64>>>,
     /// What is said of its value. Addresses as they are read.
@@ -312,7 +319,7 @@ impl<'a> Debug<'a> {
             }
             let entries = entries(&unit, offset)?;
             let mut functions = Vec::new();
-            let mut lists = None;
+            let mut uses = None;
             for (position, entry) in entries.iter().enumerate() {
                 if entry.tag != gimli::DW_TAG_subprogram {
                     continue;
@@ -321,9 +328,13 @@ impl<'a> Debug<'a> {
                 let Ok(start) = starts.binary_search_by_key(&low_pc, |(start, _)| *start) else { continue };
                 let number = starts[start].1;
                 let base = wanted[number].1;
-                let lists = lists.get_or_insert_with(|| ListUses::of(&entries));
-                let variables = self.variables((&unit, offset, lists), &entries, position, base)?;
-                functions.push(FunctionInfo { number, base, variables });
+                if uses.is_none() {
+                    uses = Some((ListUses::of(&entries), self.range_uses(&unit, &entries)?));
+                }
+                let Some((lists, ranges)) = &uses else { continue };
+                let scopes = self.scopes(&unit, (&entries, ranges), position, base)?;
+                let variables = self.variables((&unit, offset, lists), &entries, position, &scopes)?;
+                functions.push(FunctionInfo { number, base, variables, scopes });
             }
             if functions.is_empty() {
                 continue;
@@ -331,9 +342,15 @@ impl<'a> Debug<'a> {
             if !(4..=5).contains(&unit.header.version()) {
                 return unsupported(format!("DWARF version {}", unit.header.version()));
             }
-            with(UnitInfo { offset, unit, entries, lists: lists.unwrap_or_default(), functions })?;
+            let (lists, ranges) = uses.unwrap_or_default();
+            with(UnitInfo { offset, unit, entries, lists, ranges, functions })?;
         }
         Ok(())
+    }
+
+    /// A section's bytes.
+    pub(super) fn section(&self, name: &str) -> &'a [u8] {
+        self.sections.section(name)
     }
 
     /// Whether a unit says that it has one of the addresses, or does not say what it has.
@@ -350,7 +367,7 @@ impl<'a> Debug<'a> {
         Ok(!any)
     }
 
-    fn low_pc(&self, unit: &gimli::Unit<Bytes<'a>>, entry: &Entry<'a>) -> Option<u64> {
+    pub(crate) fn low_pc(&self, unit: &gimli::Unit<Bytes<'a>>, entry: &Entry<'a>) -> Option<u64> {
         let value = entry.attribute(gimli::DW_AT_low_pc)?.value();
         self.dwarf.attr_address(unit, value).ok().flatten()
     }
@@ -360,9 +377,11 @@ impl<'a> Debug<'a> {
         (unit, unit_offset, lists): (&gimli::Unit<Bytes<'a>>, usize, &ListUses),
         entries: &[Entry<'a>],
         function: usize,
-        base: u64,
+        scopes: &[Scope],
     ) -> Result<Vec<VariableInfo>> {
         let mut found = Vec::new();
+        let numbers: HashMap<usize, usize> =
+            scopes.iter().enumerate().map(|(number, scope)| (scope.entry, number)).collect();
         for (number, entry) in entries.iter().enumerate().skip(function + 1) {
             let Some(blocks) = path_to(entries, number, function) else {
                 // Entries of a function lie together.
@@ -387,13 +406,15 @@ impl<'a> Debug<'a> {
             };
             let find = |attribute| named.iter().find_map(|entry| entry.number(attribute));
             let far = |of: fn(&Named) -> Option<u64>| elsewhere.as_ref().and_then(of);
-            let scope = self.ranges(unit, &entries[blocks.first().copied().unwrap_or(function)], base)?;
+            let around = blocks.first().copied().unwrap_or(function);
+            let block = told(scopes, numbers.get(&around).copied().unwrap_or(0));
             found.push(VariableInfo {
                 entry: number,
                 name,
                 line: find(gimli::DW_AT_decl_line).or(far(|known| known.line)).unwrap_or(0),
                 column: find(gimli::DW_AT_decl_column).or(far(|known| known.column)),
-                scope,
+                block,
+                scope: scopes[block].ranges.clone(),
                 old: self.old(unit, entry)?,
                 list: self.list_bytes(unit, lists, entry)?,
             });
@@ -441,33 +462,6 @@ impl<'a> Debug<'a> {
             }));
         }
         Ok(None)
-    }
-
-    /// Ranges of a block or function as pcs of the proof; nothing if it says none.
-    fn ranges(
-        &self,
-        unit: &gimli::Unit<Bytes<'a>>,
-        entry: &Entry<'a>,
-        base: u64,
-    ) -> Result<Option<Vec<Range<u64>>>> {
-        if let Some(attribute) = entry.attribute(gimli::DW_AT_ranges) {
-            let Some(mut ranges) = self.dwarf.attr_ranges(unit, attribute.value())? else { return Ok(None) };
-            let mut found = Vec::new();
-            while let Some(range) = ranges.next()? {
-                found.push(range.begin.wrapping_sub(base)..range.end.wrapping_sub(base));
-            }
-            return Ok(Some(found));
-        }
-        let Some(low) = self.low_pc(unit, entry) else { return Ok(None) };
-        let high = match entry.attribute(gimli::DW_AT_high_pc).map(|attribute| attribute.value()) {
-            Some(value) => match self.dwarf.attr_address(unit, value)? {
-                Some(high) => high,
-                None => low.wrapping_add(value.udata_value().unwrap_or(0)),
-            },
-            None => return Ok(None),
-        };
-        let range = low.wrapping_sub(base)..high.wrapping_sub(base);
-        Ok(Some(Vec::from([range])))
     }
 
     fn old(&self, unit: &gimli::Unit<Bytes<'a>>, entry: &Entry<'a>) -> Result<Old> {

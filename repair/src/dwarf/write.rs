@@ -1,25 +1,27 @@
-//! New location lists for some variables, with the variables' entries changed to refer to them. Everything else is
-//! copied.
+//! New location lists for some variables, and new ranges for some blocks, with their entries changed to refer to them.
+//! Everything else is copied.
 //!
-//! - [`entry`]: the entry of a variable; [`lists`]: where lists go and what they are;
+//! - [`entry`]: the entry of a variable or block; [`lists`]: where lists go; [`encode`]: what they are;
 //! - [`references`]: what refers to entries and lists; [`followers`]: other sections that do.
 //!
 //! What moves: entries after a changed one, so references inside of the unit, the unit's length, and everything that
 //! refers to `.debug_info` by offset. **Invariant**: what cannot be kept right is refused before anything is written.
 
+mod encode;
 mod entry;
 mod followers;
 mod lists;
 mod references;
 
 use super::abbreviation::Table;
-use super::read::{Debug, Sections, UnitInfo};
+use super::read::{Debug, Sections, UnitInfo, VariableInfo};
+use super::scopes::Scope;
 use super::splice::Splices;
 use crate::elf::{Elf, Machine};
 use crate::error::{Error, Result};
 use crate::expression::Encoded;
 use crate::relocation::{Relocation, Symbol, relocations, set_relocations, symbols};
-use entry::{Patch, change_entry};
+use entry::{NewEntry, Patch, Wanted};
 use lists::{HEADER_BYTES, Lists, Placed, grow_tables};
 use references::{Fixes, check_new, relink};
 use std::ops::Range;
@@ -27,15 +29,44 @@ use std::ops::Range;
 /// What a variable is, by ranges of addresses as they are read; no two overlap, none is empty.
 pub type List = Vec<(Range<u64>, Encoded)>;
 
-/// A variable of a unit and its new list; an empty one removes what is there.
+/// An entry of a unit that says something else.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// Number of its entry.
+    /// Number of the entry.
     pub entry: usize,
-    /// The list.
-    pub list: List,
-    /// Bytes of the old list; it is replaced where it is if all that refers to lists is known.
+    /// Bytes of the list that it has; it is replaced where it is if all that refers to lists is known.
     pub old: Option<Range<usize>>,
+    /// What it says.
+    pub says: Says,
+}
+
+/// What a changed entry says.
+#[derive(Debug, Clone)]
+pub enum Says {
+    /// What a variable is; an empty list removes what is there.
+    Locations(List),
+    /// Where a block is, addresses as they are read; in order, no two meet.
+    Ranges {
+        /// The ranges.
+        ranges: Vec<Range<u64>>,
+        /// Whether it says its ends so far.
+        has_ends: bool,
+    },
+}
+
+impl Change {
+    /// A variable and its new list.
+    pub fn locations(variable: &VariableInfo, list: List) -> Change {
+        Change { entry: variable.entry, old: variable.list.clone(), says: Says::Locations(list) }
+    }
+
+    /// A block and its new ranges, as pcs of the proof.
+    pub fn ranges(scope: &Scope, ranges: Vec<Range<u64>>, base: u64) -> Change {
+        let moved = |range: Range<u64>| base.wrapping_add(range.start)..base.wrapping_add(range.end);
+        let ranges = ranges.into_iter().map(moved).collect();
+        let says = Says::Ranges { ranges, has_ends: scope.has_ends };
+        Change { entry: scope.entry, old: scope.list.clone(), says }
+    }
 }
 
 /// The object with new lists.
@@ -57,11 +88,16 @@ pub fn rewrite<'a, 'd>(
         changes.sort_by_key(|change| change.entry);
         for change in changes {
             let entry = &info.entries[change.entry];
-            let placed = match change.list.is_empty() {
-                true => Placed::Nowhere,
-                false => writer.place(debug, sections, info, change)?,
-            };
-            change_entry(entry, placed, &mut table, &mut splices, &mut patches);
+            let mut new = NewEntry::new(entry, &mut splices, &mut patches);
+            match &change.says {
+                Says::Locations(list) if list.is_empty() => new.locate(Placed::Nowhere),
+                Says::Ranges { ranges, has_ends: true } if ranges.len() == 1 => {
+                    new.span(&ranges[0], debug.low_pc(&info.unit, entry), elf.machine)?;
+                }
+                Says::Locations(_) => new.locate(writer.place(debug, sections, info, change)?),
+                Says::Ranges { .. } => new.range(writer.place(debug, sections, info, change)?),
+            }
+            new.finish(&mut table);
         }
         if !table.has_additions() {
             continue;
@@ -142,7 +178,21 @@ impl<'a> Writer<'a> {
         for wanted in patches {
             let field =
                 splices.inserted(wanted.splice).ok_or_else(|| Error::Dwarf("a lost change".into()))?;
-            let (lists, offset) = match &wanted.list {
+            let placed = match &wanted.is {
+                Wanted::List(placed) => placed,
+                Wanted::Address(address) if self.elf.relocatable => {
+                    let (symbol, addend) = self.address(*address)?;
+                    let kind = self.elf.machine.absolute();
+                    list.push(Relocation { offset: field as u64, kind, symbol, addend });
+                    continue;
+                }
+                Wanted::Address(address) => {
+                    let bytes = usize::from(self.elf.machine.address_bytes());
+                    patch(&mut data, field, *address, bytes)?;
+                    continue;
+                }
+            };
+            let (lists, offset) = match placed {
                 Placed::Inserted(section, number) => {
                     let lists = &self.lists[*section];
                     (lists, lists.inserted(&all_moved[*section], *number)?)
@@ -181,7 +231,7 @@ impl<'a> Writer<'a> {
         }
         let all = std::mem::take(&mut self.lists);
         // Sections of lists that get no new one may hold expressions that refer to entries, too.
-        for (name, list) in fixes.iter().filter(|(name, _)| !all.iter().any(|lists| lists.name() == **name)) {
+        for (name, list) in fixes.iter().filter(|(name, _)| !all.iter().any(|lists| lists.name == **name)) {
             let Some(number) = self.elf.find(name) else { continue };
             let mut data = self.elf.sections[number].data.to_vec();
             references::apply(list, &mut data, Some)?;
@@ -197,8 +247,8 @@ impl<'a> Writer<'a> {
             }
             let mut data = applied(&splices, &old)?;
             let kept = |at: usize| (!splices.replaces(at)).then(|| splices.map(at));
-            references::apply(fixes.get(lists.name()).map_or(&[], Vec::as_slice), &mut data, kept)?;
-            if lists.version >= 5 {
+            references::apply(fixes.get(lists.name).map_or(&[], Vec::as_slice), &mut data, kept)?;
+            if lists.has_headers {
                 grow_tables(&old, &splices, &lists, &mut data)?;
             }
             for (number, (_, new)) in lists.replaced.iter().enumerate() {
@@ -207,8 +257,8 @@ impl<'a> Writer<'a> {
             }
             let start = data.len() as u64;
             let mut bytes = lists.bytes;
-            if lists.version < 5 || bytes.len() > HEADER_BYTES {
-                if lists.version >= 5 {
+            if !lists.has_headers || bytes.len() > HEADER_BYTES {
+                if lists.has_headers {
                     let length = (bytes.len() - 4) as u32;
                     bytes[..4].copy_from_slice(&length.to_le_bytes());
                 }

@@ -86,6 +86,43 @@ pub fn instructions(object: &Path, function: &str) -> Vec<Range<u64>> {
     found
 }
 
+/// Entries as llvm-dwarfdump prints them, in order.
+fn dumped(object: &Path) -> Vec<String> {
+    let all = succeed("llvm-dwarfdump-19", &["--debug-info", text(object)]);
+    all.split("\n\n").map(str::to_owned).collect()
+}
+
+/// Whether the block before a variable has a list of ranges.
+pub fn block_has_list(object: &Path, variable: &str) -> bool {
+    let entries = dumped(object);
+    let name = format!("DW_AT_name\t(\"{variable}\")");
+    let variable =
+        entries.iter().position(|entry| entry.contains("DW_TAG_variable") && entry.contains(&name));
+    let before = &entries[..variable.expect("the variable")];
+    let block = before.iter().rev().find(|entry| entry.contains("DW_TAG_lexical_block"));
+    block.expect("a block around it").contains("DW_AT_ranges")
+}
+
+/// Where inlined functions are.
+pub fn inlined(object: &Path) -> Vec<Range<u64>> {
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("an address");
+    let mut found = Vec::new();
+    for entry in dumped(object).iter().filter(|entry| entry.contains("DW_TAG_inlined_subroutine")) {
+        let after = |name: &str| {
+            let line = entry.lines().find(|line| line.contains(name));
+            line.and_then(|line| line.split_once('(')).map(|(_, value)| number(value.trim_end_matches(')')))
+        };
+        if let (Some(low), Some(high)) = (after("DW_AT_low_pc"), after("DW_AT_high_pc")) {
+            found.push(low..high);
+        }
+        for line in entry.lines().filter_map(|line| line.split_once("[0x")).map(|(_, line)| line) {
+            let (low, rest) = line.split_once(", ").expect("a range");
+            found.push(number(low)..number(rest.split_once(')').expect("its end").0));
+        }
+    }
+    found
+}
+
 /// What verifiers say of an output, they say of its input.
 pub fn nothing_new(input: &Path, output: &Path) {
     let complaints = |path: &Path| {

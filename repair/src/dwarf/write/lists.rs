@@ -1,19 +1,18 @@
-//! Lists under construction: where they go in `.debug_loc` or `.debug_loclists`, and their bytes.
+//! Lists under construction: where they go in `.debug_loc` or `.debug_loclists`, `.debug_ranges` or `.debug_rnglists`.
 //!
-//! readelf wants lists in the order of entries and without holes: a list goes where the old one was, or else before that
-//! of the next entry of its unit, after that of the last one, or to the end.
+//! readelf wants lists without holes, and those of locations in the order of entries: a list goes where the old one was,
+//! or else before that of the next entry of its unit, after that of the last one, or to the end.
 
 use super::super::read::{Debug, Sections, UnitInfo};
+use super::super::scopes;
 use super::super::splice::{Splice, Splices};
 use super::super::unit::Bytes;
-use super::{Change, List, Writer, patch};
-use crate::elf::{Elf, Machine};
+use super::{Change, Says, Writer, patch};
+use crate::elf::Elf;
 use crate::error::{Error, Result, unsupported};
-use crate::expression::{Encoded, FieldSymbol};
-use crate::relocation::{Relocation, Symbol, by_name, section_symbol, symbols, uleb};
+use crate::relocation::{Relocation, section_symbol, symbols};
 use gimli::{AttributeValue, LittleEndian};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Where a list was put. Sections of lists are given by number.
 #[derive(Debug, Clone, Copy)]
@@ -29,11 +28,13 @@ pub(super) enum Placed {
     Indexed(u64),
 }
 
-/// A section of lists: `.debug_loc` or `.debug_loclists`.
+/// A section of lists.
 pub(super) struct Lists {
     pub(super) section: usize,
+    pub(super) name: &'static str,
     pub(super) symbol: Option<u32>,
-    pub(super) version: u16,
+    /// Whether lists are in contributions with headers: from version 5 on.
+    pub(super) has_headers: bool,
     /// Lists that are replaced where they are, or added to what a unit has.
     pub(super) replaced: Vec<(Splice, Vec<Relocation>)>,
     /// Lists that are added to the table of a contribution, by its offset.
@@ -46,11 +47,6 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Name of the section.
-    pub(super) fn name(&self) -> &'static str {
-        section_name(self.version)
-    }
-
     pub(super) fn splices(&self) -> Splices {
         let tables = self.indexed.iter().map(|(header, lists)| {
             let end = header + HEADER_BYTES + 4 * self.known_entries[header];
@@ -75,12 +71,11 @@ impl Lists {
 pub(super) const HEADER_BYTES: usize = 12;
 
 impl Writer<'_> {
-    /// The section of lists for a version of DWARF.
-    fn lists(&mut self, version: u16) -> Result<usize> {
-        if let Some(known) = self.lists.iter().position(|lists| lists.version == version) {
+    /// A section of lists.
+    fn lists(&mut self, name: &'static str, has_headers: bool) -> Result<usize> {
+        if let Some(known) = self.lists.iter().position(|lists| lists.name == name) {
             return Ok(known);
         }
-        let name = section_name(version);
         let section = self.elf.find(name).unwrap_or_else(|| self.elf.add_debug(name));
         let mut symbol = None;
         if self.elf.relocatable {
@@ -99,7 +94,7 @@ impl Writer<'_> {
             symbol = Some(number);
         }
         let mut bytes = Vec::new();
-        if version >= 5 {
+        if has_headers {
             // The length is filled in at the end.
             bytes.extend([0; 4]);
             bytes.extend(5u16.to_le_bytes());
@@ -108,8 +103,9 @@ impl Writer<'_> {
         }
         self.lists.push(Lists {
             section,
+            name,
             symbol,
-            version,
+            has_headers,
             replaced: Vec::new(),
             indexed: BTreeMap::new(),
             known_entries: BTreeMap::new(),
@@ -120,7 +116,7 @@ impl Writer<'_> {
     }
 
     /// A number of the input's symbol table now.
-    fn renumbered(&self, symbol: u32) -> u32 {
+    pub(super) fn renumbered(&self, symbol: u32) -> u32 {
         self.inserted.iter().fold(symbol, |symbol, first| symbol + u32::from(symbol >= *first))
     }
 
@@ -132,8 +128,16 @@ impl Writer<'_> {
         info: &UnitInfo<'d>,
         change: &Change,
     ) -> Result<Placed> {
-        let number = self.lists(info.unit.header.version())?;
-        let (bytes, relocations) = self.encode(number, info, &change.list)?;
+        let version = info.unit.header.version();
+        let name = match &change.says {
+            Says::Locations(_) => section_name(version),
+            Says::Ranges { .. } => scopes::section_name(version),
+        };
+        let number = self.lists(name, version >= 5)?;
+        let (bytes, relocations) = match &change.says {
+            Says::Locations(list) => self.encode_locations(version, info.unit.low_pc, list)?,
+            Says::Ranges { ranges, .. } => self.encode_ranges(version, info.unit.low_pc, ranges)?,
+        };
         let section = self.lists[number].section;
         // Offsets of lists are known by relocations against the section's symbol, or stand in its own tables; in a
         // linked file all entries are looked at.
@@ -149,17 +153,29 @@ impl Writer<'_> {
             lists.replaced.push((Splice { range: old.clone(), with: bytes }, relocations));
             return Ok(Placed::InPlace);
         }
-        let end = match (labelled, next_list(info, sections, change.entry)?) {
-            (true, _) => None,
-            (false, Some(next)) => Some(next),
-            (false, None) if lists.version >= 5 => contribution(info, &self.elf, section)?,
-            (false, None) => last_list(debug, info)?,
+        let end = match (&change.says, labelled) {
+            (_, true) => None,
+            (Says::Locations(_), _) => match next_list(info, sections, change.entry)? {
+                Some(next) => Some(next),
+                None if lists.has_headers => {
+                    let base = info.unit.loclists_base.0;
+                    let known = info.lists.offset.or(info.lists.indexed.then_some(base));
+                    contribution(known, &self.elf, section)
+                }
+                None => last_list(debug, info)?,
+            },
+            (Says::Ranges { .. }, _) if lists.has_headers => {
+                contribution(info.ranges.first, &self.elf, section)
+            }
+            // To the end.
+            (Says::Ranges { .. }, _) => None,
         };
         if let Some(end) = end {
             let splice = lists.replaced.len();
             lists.replaced.push((Splice { range: end..end, with: bytes }, relocations));
-            // A unit that counts its lists goes on doing so.
-            if lists.version >= 5
+            // A unit that counts its lists of locations goes on doing so.
+            if lists.has_headers
+                && matches!(change.says, Says::Locations(_))
                 && let Some((header, entries)) = table(info, &self.elf.sections[section].data)
             {
                 lists.known_entries.insert(header, entries);
@@ -177,105 +193,6 @@ impl Writer<'_> {
         );
         lists.bytes.extend(bytes);
         Ok(Placed::Appended(number, start))
-    }
-
-    /// A list as bytes, with relocations that count from its start.
-    fn encode(&self, number: usize, info: &UnitInfo, list: &List) -> Result<(Vec<u8>, Vec<Relocation>)> {
-        let version = self.lists[number].version;
-        let address_bytes = usize::from(self.machine().address_bytes());
-        let mut out = (Vec::new(), Vec::new());
-        let mut base = info.unit.low_pc;
-        for (range, encoded) in list {
-            if !self.counts_from(base, range) {
-                base = self.add_base(version, &mut out, range.start)?;
-            }
-            let (begin, end) = (range.start - base, range.end - base);
-            let length = encoded.bytes.len();
-            if version >= 5 {
-                out.0.push(gimli::DW_LLE_offset_pair.0);
-                uleb(&mut out.0, begin);
-                uleb(&mut out.0, end);
-                uleb(&mut out.0, length as u64);
-            } else {
-                out.0.extend(&begin.to_le_bytes()[..address_bytes]);
-                out.0.extend(&end.to_le_bytes()[..address_bytes]);
-                let Ok(length) = u16::try_from(length) else { return unsupported("so long an expression") };
-                out.0.extend(length.to_le_bytes());
-            }
-            self.add_expression(&mut out, encoded)?;
-        }
-        let end = if version >= 5 { 1 } else { 2 * address_bytes };
-        out.0.resize(out.0.len() + end, 0);
-        Ok(out)
-    }
-
-    /// Whether a range can be said from a base: it lies after it, in the same section.
-    fn counts_from(&self, base: u64, range: &Range<u64>) -> bool {
-        let section = |address: u64| match (self.elf.relocatable, self.elf.machine) {
-            (false, _) => 1,
-            (true, Machine::X86_64) => address >> 40,
-            (true, Machine::I386) => address >> 20,
-        };
-        // What is in no section does not move with the code.
-        section(base) != 0 && section(base) == section(range.start) && base <= range.start
-    }
-
-    fn add_base(&self, version: u16, out: &mut (Vec<u8>, Vec<Relocation>), address: u64) -> Result<u64> {
-        let machine = self.machine();
-        let bytes = usize::from(machine.address_bytes());
-        if version >= 5 {
-            out.0.push(gimli::DW_LLE_base_address.0);
-        } else {
-            out.0.extend(vec![0xff; bytes]);
-        }
-        let field = out.0.len();
-        if !self.elf.relocatable {
-            out.0.extend(&address.to_le_bytes()[..bytes]);
-            return Ok(address);
-        }
-        out.0.resize(field + bytes, 0);
-        let (section, offset) = match machine {
-            Machine::X86_64 => (address >> 40, address & ((1 << 40) - 1)),
-            Machine::I386 => (address >> 20, address & ((1 << 20) - 1)),
-        };
-        let of_section = |symbol: &&(usize, &Symbol)| u64::from(symbol.1.section) == section;
-        let numbered: Vec<(usize, &Symbol)> = self.symbols.iter().enumerate().collect();
-        let symbol = numbered
-            .iter()
-            .filter(of_section)
-            .find(|symbol| symbol.1.is_section())
-            .or_else(|| numbered.iter().filter(of_section).find(|symbol| symbol.1.is_function()));
-        let Some((symbol, known)) = symbol else { return unsupported("a section of code without a symbol") };
-        out.1.push(Relocation {
-            offset: field as u64,
-            kind: machine.absolute(),
-            symbol: *symbol as u32,
-            addend: offset.wrapping_sub(known.value) as i64,
-        });
-        Ok(address)
-    }
-
-    fn add_expression(&self, out: &mut (Vec<u8>, Vec<Relocation>), encoded: &Encoded) -> Result<()> {
-        let bytes = usize::from(self.machine().address_bytes());
-        let at = out.0.len();
-        out.0.extend(&encoded.bytes);
-        for field in &encoded.fields {
-            let symbol = match &field.symbol {
-                FieldSymbol::Number(symbol) => self.renumbered(*symbol),
-                FieldSymbol::Name(name) => *by_name(&self.symbols).get(name.as_str()).ok_or_else(|| {
-                    Error::Unsupported(format!("the address of `{name}`, which has no symbol"))
-                })?,
-            };
-            let offset = at + field.offset;
-            if self.elf.relocatable {
-                let (offset, kind, addend) = (offset as u64, field.kind, field.addend);
-                out.1.push(Relocation { offset, kind, symbol, addend });
-            } else {
-                let value = self.symbols[symbol as usize].value.wrapping_add(field.addend as u64);
-                out.0[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -340,32 +257,30 @@ fn table(info: &UnitInfo, data: &[u8]) -> Option<(usize, usize)> {
     (count > 0 && end <= data.len()).then_some((header, count))
 }
 
-/// The end of what a unit has in `.debug_loclists`; nothing if it has nothing there.
-fn contribution(info: &UnitInfo, elf: &Elf, section: usize) -> Result<Option<usize>> {
-    let known = info.lists.offset.or(info.lists.indexed.then_some(info.unit.loclists_base.0));
-    let Some(known) = known else { return Ok(None) };
+/// The end of the contribution that has an offset; nothing if there is none.
+fn contribution(known: Option<usize>, elf: &Elf, section: usize) -> Option<usize> {
+    let known = known?;
     let data = &elf.sections[section].data;
     let mut at = 0usize;
     while let Some(field) = data.get(at..).and_then(|rest| rest.get(..4)) {
         let length = u32::from_le_bytes(field.try_into().expect("four bytes")) as usize;
         let end = at.saturating_add(4).saturating_add(length);
         if (at..end).contains(&known) {
-            return Ok((end <= data.len()).then_some(end));
+            return (end <= data.len()).then_some(end);
         }
         at = end;
     }
-    Ok(None)
+    None
 }
 
-/// Lengths and tables of offsets of the contributions to `.debug_loclists` after changes inside of them.
+/// Lengths and tables of offsets of the contributions to a section after changes inside of them.
 pub(super) fn grow_tables(old: &[u8], splices: &Splices, lists: &Lists, data: &mut [u8]) -> Result<()> {
     if splices.is_empty() {
         return Ok(());
     }
     let word = |at: usize| -> Result<usize> {
         let field = old.get(at..).and_then(|rest| rest.get(..4));
-        let field =
-            field.ok_or_else(|| Error::Dwarf("the header of a contribution to .debug_loclists".into()))?;
+        let field = field.ok_or_else(|| Error::Dwarf("the header of a contribution of lists".into()))?;
         Ok(u32::from_le_bytes(field.try_into().expect("four bytes")) as usize)
     };
     let mut at = 0;

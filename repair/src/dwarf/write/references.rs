@@ -5,10 +5,11 @@
 //! offsets in its unit in any file; their numbers keep their length (clang leaves room), or the file is refused.
 
 use super::super::read::{Debug, Sections, UnitInfo};
+use super::super::scopes;
 use super::super::splice::Splices;
 use super::super::unit::Bytes;
 use super::lists::{Lists, list_offset, section_name};
-use super::{Change, patch};
+use super::{Change, Says, patch};
 use crate::error::{Error, Result, unsupported};
 use gimli::{AttributeValue, LittleEndian, Operation, Reader, UnitOffset};
 use std::collections::BTreeMap;
@@ -87,7 +88,8 @@ pub(super) fn check_new(info: &UnitInfo, change: &Change, splices: &Splices) -> 
         true => Ok(()),
         false => unsupported("an expression that refers to an entry after a changed one"),
     };
-    for (_, encoded) in &change.list {
+    let Says::Locations(list) = &change.says else { return Ok(()) };
+    for (_, encoded) in list {
         let expression = Bytes::new(&encoded.bytes, LittleEndian);
         each_type(&expression, encoding, |_, old, _| {
             stays(splices.map(info.offset.saturating_add(old)).wrapping_sub(start) == old)
@@ -106,13 +108,15 @@ pub(super) fn relink(
     data: &mut [u8],
     fixes: &mut Fixes,
 ) -> Result<()> {
-    let moved: BTreeMap<&str, Splices> = lists.iter().map(|lists| (lists.name(), lists.splices())).collect();
+    let moved: BTreeMap<&str, Splices> = lists.iter().map(|lists| (lists.name, lists.splices())).collect();
     let mut headers = debug.dwarf.units();
     while let Some(header) = headers.next()? {
         let Some(gimli::DebugInfoOffset(start)) = header.debug_info_offset() else { continue };
         let unit = debug.dwarf.unit(header)?;
         let (encoding, name) = (unit.encoding(), section_name(unit.header.version()));
-        let shift = |offset: usize| moved.get(name).map_or(offset, |moved| moved.map(offset));
+        let shift_in = |name: &str, offset: usize| moved.get(name).map_or(offset, |moved| moved.map(offset));
+        let shift = |offset: usize| shift_in(name, offset);
+        let ranges = scopes::section_name(unit.header.version());
         let mut raw = unit.entries_raw(None)?;
         while !raw.is_empty() {
             let Some(abbreviation) = raw.read_abbreviation()? else { continue };
@@ -148,6 +152,14 @@ pub(super) fn relink(
                     }
                     AttributeValue::DebugLocListsBase(base) => {
                         field(data, shift(base.0))?;
+                        continue;
+                    }
+                    AttributeValue::RangeListsRef(gimli::RawRangeListsOffset(offset)) => {
+                        field(data, shift_in(ranges, offset))?;
+                        continue;
+                    }
+                    AttributeValue::DebugRngListsBase(base) => {
+                        field(data, shift_in(ranges, base.0))?;
                         continue;
                     }
                     AttributeValue::DebugLocListsIndex(index) => {
