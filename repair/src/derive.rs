@@ -185,7 +185,7 @@ fn points(places: &Occurrences) -> BTreeMap<u64, Vec<At>> {
         let mut found = Vec::new();
         for one in all {
             let (at, scheduled) = one.filter(|(_, found)| found.agrees)?;
-            found.extend((at.source..=scheduled.until).map(|source| At { source, ..at }));
+            found.extend(scheduled.positions().map(|source| At { source, ..at }));
         }
         Some(found)
     };

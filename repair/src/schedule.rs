@@ -5,9 +5,13 @@
 //! to where it has stored the same, and it does not pass its own next store before the machine has done that one. So
 //! each store of a scalar unrolled body has its own iteration, and what comes after a vector store belongs to the last
 //! iteration that it served. Where there are no stores on such an edge, the source stays in its first iteration. Within
-//! these bounds the line table decides: the next point that has the line and the column of a row at the pc. No row, or
+//! these bounds the line table decides: the next point that has the line and the column of a row at the pc, unless more
+//! of the instructions that follow agree if the source waits ([`Ahead`]): compilers interleave statements. No row, or
 //! line 0: the point stays. Where the memories are not seen to be the same again up to the end of the edge, nothing is
 //! known from the first such store on.
+//!
+//! An instruction that comes before its turn, or after it, belongs to two points: the one that the source is at, and the
+//! one of the same iteration that its line names ([`Scheduled::also`]). What is said of a variable has to hold at both.
 
 use crate::dwarf::lines::LineColumn;
 use std::collections::BTreeMap;
@@ -39,13 +43,23 @@ pub struct SourceStep {
 pub struct Scheduled {
     /// Position of the source.
     pub source: usize,
-    /// The last position that it may be at: another one only if the instruction is of a branch that the source takes or
-    /// does not take, and the machine makes a choice of values of it. What is said has to hold at all of them.
-    pub until: usize,
+    /// Other positions that it belongs to as well, so that what is said has to hold at all of them: that of its line, if
+    /// the source is elsewhere in its iteration, and all positions up to the end of the branches, if its line is that of
+    /// a branch that the source takes or does not take, and the machine makes a choice of values of it.
+    pub also: (usize, usize),
     /// Whether the instruction serves several iterations.
     pub grouped: bool,
-    /// Whether the line is that of the last row at or before the pc; a node's own point always agrees.
+    /// Whether the line of the last row at or before the pc is that of one of these positions; a node's own point always
+    /// agrees.
     pub agrees: bool,
+}
+
+impl Scheduled {
+    /// All positions that it belongs to.
+    pub fn positions(&self) -> impl Iterator<Item = usize> {
+        let source = self.source;
+        std::iter::once(source).chain((self.also.0..self.also.1).filter(move |also| *also != source))
+    }
 }
 
 /// The point of the source for each position of the machine, if it is known. `same_memory` and `reached` are asked of a
@@ -68,9 +82,10 @@ pub fn schedule<E>(
     let last_store = machine.iter().rposition(|step| step.stored);
     let last_source_store = source.iter().rposition(|step| step.stored);
     let mut found: Vec<Scheduled> = Vec::new();
-    // The line of the last row, if it is not that of the source's position.
-    let mut branch: Option<u64> = None;
-    let (mut at, mut behind, mut agrees) = (0, None, true);
+    let ahead = Ahead::new(machine, source, rows, bounds);
+    // The last row, if its line is not that of the source's position.
+    let mut astray: Option<LineColumn> = None;
+    let (mut at, mut behind) = (0, None);
     // Since the memories were last the same: the first position of the machine, that of the source, and stores.
     let (mut since, mut synced, mut done) = (0, 0, 0);
     for (number, step) in machine.iter().enumerate() {
@@ -97,7 +112,7 @@ pub fn schedule<E>(
         }
         let rows = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
         // A node has its own point.
-        if behind.is_none() && number > 0 {
+        if behind.is_none() && number > 0 && ahead.moves(number, at) {
             for row in rows {
                 if let Some(next) = next_in_line(source, at, *row, bounds)
                     && next != at
@@ -107,15 +122,14 @@ pub fn schedule<E>(
                 }
             }
         }
-        let line = rows.last().map_or(0, |row| row.0);
-        if line != 0 && number > 0 {
-            branch = Some(line).filter(|line| source[at].place.0 != *line);
-            agrees = branch.is_none();
+        if let Some(row) = rows.last().filter(|row| row.0 != 0 && number > 0) {
+            astray = Some(*row);
         }
-        // Without a row of its own an instruction is of the branch that the one before it is of.
-        let until = branch.map_or(at, |line| after_branches(source, at, line));
-        let agrees = agrees || until > at;
-        found.push(Scheduled { source: at, until, grouped: bounds == Bounds::Round, agrees });
+        // Without a row of its own an instruction is of the line of the one before it.
+        let off = astray.filter(|row| row.0 != source[at].place.0);
+        let also = off.map_or(Some((at, at)), |row| elsewhere(source, at, row));
+        let grouped = bounds == Bounds::Round;
+        found.push(Scheduled { source: at, also: also.unwrap_or((at, at)), grouped, agrees: also.is_some() });
     }
     let known = behind.unwrap_or(machine.len());
     if behind.is_some() {
@@ -126,15 +140,76 @@ pub fn schedule<E>(
     Ok(found.into_iter().enumerate().map(|(number, found)| (number < known).then_some(found)).collect())
 }
 
-/// Where the branches end that have a line and follow a position; the position itself if none does.
-fn after_branches(source: &[SourceStep], at: usize, line: u64) -> usize {
-    let branches = &source[at].branches;
-    if !branches.contains(&line) {
-        return at;
+/// Where the line of a row is in the iteration that the source is in: a position, or those from a choice of branches of
+/// which one has the line to the end of them.
+fn elsewhere(source: &[SourceStep], at: usize, row: LineColumn) -> Option<(usize, usize)> {
+    let nearest = |wanted: &dyn Fn(&SourceStep) -> bool| {
+        let same = |number: &usize| source[*number].round == source[at].round && wanted(&source[*number]);
+        (0..source.len()).filter(same).min_by_key(|number| number.abs_diff(at))
+    };
+    let here = nearest(&|step| step.place == row).or_else(|| nearest(&|step| step.place.0 == row.0));
+    if let Some(here) = here {
+        return Some((here, here + 1));
     }
-    let same = |step: &&SourceStep| step.branches == *branches && step.round == source[at].round;
-    let end = at + source[at..].iter().take_while(same).count();
-    if end < source.len() { end } else { at }
+    let choice = nearest(&|step| step.branches.contains(&row.0))?;
+    let of_it =
+        |step: &&SourceStep| step.branches == source[choice].branches && step.round == source[choice].round;
+    let end = choice + source[choice..].iter().take_while(of_it).count();
+    (end < source.len()).then_some((choice, end + 1))
+}
+
+/// Which instructions the source goes on for: as many as possible have the line of the source's position.
+///
+/// The source never goes back, so that an instruction of a later line that was moved up would take all that follow with
+/// it. Memory moves the source, too: what is counted ends at the next store of the machine if memory decides.
+struct Ahead {
+    /// By instruction and position of the source: how many agree from there on if it moves, and if it stays.
+    gains: Vec<(u32, u32)>,
+    positions: usize,
+}
+
+impl Ahead {
+    /// Products of instructions and positions; beyond that the source always goes on.
+    const MOST: usize = 1 << 16;
+
+    fn new(
+        machine: &[MachineStep],
+        source: &[SourceStep],
+        rows: &BTreeMap<u64, Vec<LineColumn>>,
+        bounds: Bounds,
+    ) -> Ahead {
+        let positions = source.len();
+        if machine.len() * positions > Ahead::MOST {
+            return Ahead { gains: Vec::new(), positions };
+        }
+        let mut gains = vec![(0, 0); machine.len() * positions];
+        for (number, step) in machine.iter().enumerate().rev() {
+            let rows = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
+            let line = rows.last().map_or(0, |row| row.0);
+            let next = machine.get(number + 1).filter(|next| bounds != Bounds::Store || !next.stored);
+            let after = |at: usize| match next {
+                Some(_) => gains[(number + 1) * positions + at],
+                None => (0, 0),
+            };
+            let value = |at: usize| {
+                let (moved, stayed) = after(at);
+                u32::from(line != 0 && source[at].place.0 == line) + moved.max(stayed)
+            };
+            let found: Vec<(u32, u32)> = (0..positions)
+                .map(|at| {
+                    let go = |at, row: &LineColumn| next_in_line(source, at, *row, bounds).unwrap_or(at);
+                    (value(rows.iter().fold(at, go)), value(at))
+                })
+                .collect();
+            gains[number * positions..(number + 1) * positions].copy_from_slice(&found);
+        }
+        Ahead { gains, positions }
+    }
+
+    /// Whether the source goes on for an instruction.
+    fn moves(&self, number: usize, at: usize) -> bool {
+        self.gains.get(number * self.positions + at).is_none_or(|(moved, stayed)| moved >= stayed)
+    }
 }
 
 /// How far the source may go on by the line table alone.
@@ -241,8 +316,32 @@ mod tests {
         let found =
             schedule((&machine, true), &source, &rows, |_, _| Ok::<_, ()>(true), |_, _| Ok(true)).unwrap();
         let found: Vec<_> =
-            found.into_iter().flatten().map(|found| (found.source, found.until, found.agrees)).collect();
-        assert_eq!(found, [(0, 0, true), (0, 2, true), (2, 2, true), (2, 2, false)]);
+            found.into_iter().flatten().map(|found| (found.positions().collect(), found.agrees)).collect();
+        let expected: [(Vec<usize>, bool); 4] =
+            [(vec![0], true), (vec![0, 1, 2], true), (vec![2], true), (vec![2], false)];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_instruction_before_its_turn_takes_no_other_with_it() {
+        // Lines 8, 9 and 10 in order, the increment in line 7; the machine increments early and does 9 before 8.
+        let step = |line, column, round| SourceStep {
+            place: (line, column),
+            stored: false,
+            round,
+            branches: Vec::new(),
+        };
+        let source =
+            [step(7, 21, 0), step(8, 3, 0), step(9, 3, 0), step(10, 3, 0), step(7, 32, 0), step(7, 21, 1)];
+        let machine: Vec<MachineStep> = (1..8).map(|pc| MachineStep { pc, stored: false }).collect();
+        let rows = [(2, (9, 3)), (3, (7, 21)), (4, (8, 3)), (5, (8, 3)), (6, (10, 3)), (7, (7, 32))];
+        let rows: BTreeMap<u64, Vec<LineColumn>> = rows.map(|(pc, row)| (pc, vec![row])).into();
+        let found =
+            schedule((&machine, true), &source, &rows, |_, _| Ok::<_, ()>(true), |_, _| Ok(true)).unwrap();
+        let found: Vec<Vec<usize>> =
+            found.into_iter().flatten().map(|found| found.positions().collect()).collect();
+        let expected: [&[usize]; 7] = [&[0], &[0, 2], &[0], &[1], &[1], &[3], &[4]];
+        assert_eq!(found, expected);
     }
 
     #[test]
