@@ -6,7 +6,7 @@ use crate::dwarf::read::FunctionCode;
 use crate::echelon::{Rational, solve};
 use crate::expression::depends_on_pc;
 use crate::object::{Said, SaidVariable};
-use crate::schedule::{MachineStep, Scheduled, SourceStep, schedule};
+use crate::schedule::{MachineStep, Scheduled, SourceStep, Synced, schedule, shared};
 use metaloc_proof::{Exact, Extend, Place, Sum, SumTerm, Term, Variable, Word};
 use num_traits::{One, Zero};
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +90,8 @@ pub trait Proved {
     fn variables(&self) -> Vec<Variable>;
     /// Number of edges of the product graph.
     fn edges(&self) -> usize;
+    /// Number of the node that an edge begins at.
+    fn from(&self, edge: usize) -> usize;
     /// Positions of the machine on an edge.
     fn machine(&self, edge: usize) -> Vec<MachineStep>;
     /// Whether the machine may write memory between the last position on an edge and its end.
@@ -202,25 +204,52 @@ type Occurrences = BTreeMap<u64, Vec<Option<(At, Scheduled)>>>;
 
 /// Where each pc occurs on the product graph, with the point of the source that it belongs to there.
 fn occurrences<P: Proved>(proved: &mut P, said: &Said) -> Result<Occurrences, P::Error> {
-    let mut found = Occurrences::new();
+    let mut all = Vec::new();
     for edge in 0..proved.edges() {
-        let (machine, source) = (proved.machine(edge), proved.source(edge));
-        let at_end = proved.stores_at_end(edge);
-        let at = |machine, source| At { edge, machine, source };
-        let asked = std::cell::RefCell::new(&mut *proved);
-        let points = schedule(
-            (&machine, at_end),
-            &source,
-            &said.rows,
-            |machine, source| asked.borrow_mut().same_memory(at(machine, source)),
-            |machine, source| asked.borrow_mut().reached(at(machine, source)),
-        )?;
-        for (number, (step, point)) in machine.iter().zip(points).enumerate() {
-            let occurrence = point.map(|point| (at(number, point.source), point));
+        all.push(scheduled(proved, said, edge, &Synced::new())?);
+    }
+    // The way back round a loop says more of the memories than the way out of it, which begins alike.
+    for edge in 0..all.len() {
+        let mut known = Synced::new();
+        let steps = |proved: &P, edge| (proved.machine(edge), proved.source(edge));
+        let own = steps(proved, edge);
+        for other in (0..all.len()).filter(|other| proved.from(*other) == proved.from(edge)) {
+            let theirs = steps(proved, other);
+            known.extend(shared((&theirs.0, &theirs.1), &all[other], (&own.0, &own.1)));
+        }
+        let synced = |machine: usize| all[edge][machine].and_then(|found| found.synced);
+        if known.iter().any(|(machine, source)| synced(*machine) != Some(*source)) {
+            all[edge] = scheduled(proved, said, edge, &known)?;
+        }
+    }
+    let mut found = Occurrences::new();
+    for (edge, points) in all.into_iter().enumerate() {
+        for (machine, (step, point)) in proved.machine(edge).iter().zip(points).enumerate() {
+            let occurrence = point.map(|point| (At { edge, machine, source: point.source }, point));
             found.entry(step.pc).or_default().push(occurrence);
         }
     }
     Ok(found)
+}
+
+/// The points of one edge.
+fn scheduled<P: Proved>(
+    proved: &mut P,
+    said: &Said,
+    edge: usize,
+    known: &Synced,
+) -> Result<Vec<Option<Scheduled>>, P::Error> {
+    let (machine, source) = (proved.machine(edge), proved.source(edge));
+    let at_end = proved.stores_at_end(edge);
+    let at = |machine, source| At { edge, machine, source };
+    let asked = std::cell::RefCell::new(proved);
+    schedule(
+        (&machine, at_end),
+        &source,
+        (&said.rows, known),
+        |machine, source| asked.borrow_mut().same_memory(at(machine, source)),
+        |machine, source| asked.borrow_mut().reached(at(machine, source)),
+    )
 }
 
 fn accepted<P: Proved>(proved: &mut P, at: &[At], variable: usize, value: &Exact) -> Result<bool, P::Error> {

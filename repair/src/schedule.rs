@@ -52,6 +52,8 @@ pub struct Scheduled {
     /// Whether the line of the last row at or before the pc is that of one of these positions; a node's own point always
     /// agrees.
     pub agrees: bool,
+    /// Where the memories were seen to be the same again, if it was here.
+    pub synced: Option<usize>,
 }
 
 impl Scheduled {
@@ -62,12 +64,30 @@ impl Scheduled {
     }
 }
 
+/// Where the memories are the same again, by position of the machine, as another edge that begins alike has it.
+pub type Synced = BTreeMap<usize, usize>;
+
+/// What an edge knows for another one from the same node: as long as both programs go the same way.
+pub fn shared(
+    (machine, source): (&[MachineStep], &[SourceStep]),
+    found: &[Option<Scheduled>],
+    (other_machine, other_source): (&[MachineStep], &[SourceStep]),
+) -> Synced {
+    fn alike<T: PartialEq>(left: &[T], right: &[T]) -> usize {
+        left.iter().zip(right).take_while(|(left, right)| left == right).count()
+    }
+    let (machine_alike, source_alike) = (alike(machine, other_machine), alike(source, other_source));
+    let synced = found.iter().map(|found| found.and_then(|found| found.synced)).enumerate();
+    let known = synced.take(machine_alike).filter_map(|(number, synced)| Some((number, synced?)));
+    known.take_while(|(_, synced)| *synced < source_alike).collect()
+}
+
 /// The point of the source for each position of the machine, if it is known. `same_memory` and `reached` are asked of a
 /// pair of positions; `stores_at_end` says whether the machine's last step, which has no position after it, may write.
 pub fn schedule<E>(
     (machine, stores_at_end): (&[MachineStep], bool),
     source: &[SourceStep],
-    rows: &BTreeMap<u64, Vec<LineColumn>>,
+    (rows, known): (&BTreeMap<u64, Vec<LineColumn>>, &Synced),
     mut same_memory: impl FnMut(usize, usize) -> Result<bool, E>,
     mut reached: impl FnMut(usize, usize) -> Result<bool, E>,
 ) -> Result<Vec<Option<Scheduled>>, E> {
@@ -93,17 +113,20 @@ pub fn schedule<E>(
             behind = behind.or(Some(number));
             done += 1;
         }
+        let mut here = None;
         if behind.is_some() {
             // Memory can only be the same right after a store of the source.
             for next in (at + 1..source.len()).filter(|next| source[*next].stored) {
                 // At the end of the edge the memories are the same, and nobody writes any more until then.
                 let finished =
                     Some(number) >= last_store && !stores_at_end && Some(next) == last_source_store;
-                if finished || same_memory(number, next)? {
+                let told = known.get(&number);
+                if told.map_or(finished, |told| *told == next) || told.is_none() && same_memory(number, next)?
+                {
                     if reached(number, next)? {
                         let served = source[synced + 1..=next].iter().filter(|step| step.stored).count();
                         found[since..].iter_mut().for_each(|found| found.grouped |= served > done);
-                        (at, behind) = (next, None);
+                        (at, behind, here) = (next, None, Some(next));
                         (since, synced, done) = (number, next, 0);
                     }
                     break;
@@ -128,8 +151,13 @@ pub fn schedule<E>(
         // Without a row of its own an instruction is of the line of the one before it.
         let off = astray.filter(|row| row.0 != source[at].place.0);
         let also = off.map_or(Some((at, at)), |row| elsewhere(source, at, row));
-        let grouped = bounds == Bounds::Round;
-        found.push(Scheduled { source: at, also: also.unwrap_or((at, at)), grouped, agrees: also.is_some() });
+        found.push(Scheduled {
+            source: at,
+            also: also.unwrap_or((at, at)),
+            grouped: bounds == Bounds::Round,
+            agrees: also.is_some(),
+            synced: here,
+        });
     }
     let known = behind.unwrap_or(machine.len());
     if behind.is_some() {
@@ -268,7 +296,7 @@ mod tests {
         let stored = |number: usize| steps[..=number].iter().filter(|step| step.stored).count() * per_store;
         let done = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
         let same = |machine: usize, source: usize| Ok::<_, ()>(stored(machine) == done(source));
-        let found = schedule((&steps, true), source, &rows, same, |_, _| Ok(true)).unwrap();
+        let found = schedule((&steps, true), source, (&rows, &Synced::new()), same, |_, _| Ok(true)).unwrap();
         found.into_iter().map(|found| found.map(|found| (found.source, found.grouped))).collect()
     }
 
@@ -313,8 +341,14 @@ mod tests {
         let source = [step(6, &[7, 8]), step(6, &[7, 8]), step(9, &[])];
         let machine: Vec<MachineStep> = (1..5).map(|pc| MachineStep { pc, stored: false }).collect();
         let rows = BTreeMap::from([(2, vec![(8, 3)]), (3, vec![(9, 1)]), (4, vec![(77, 1)])]);
-        let found =
-            schedule((&machine, true), &source, &rows, |_, _| Ok::<_, ()>(true), |_, _| Ok(true)).unwrap();
+        let found = schedule(
+            (&machine, true),
+            &source,
+            (&rows, &Synced::new()),
+            |_, _| Ok::<_, ()>(true),
+            |_, _| Ok(true),
+        )
+        .unwrap();
         let found: Vec<_> =
             found.into_iter().flatten().map(|found| (found.positions().collect(), found.agrees)).collect();
         let expected: [(Vec<usize>, bool); 4] =
@@ -336,8 +370,14 @@ mod tests {
         let machine: Vec<MachineStep> = (1..8).map(|pc| MachineStep { pc, stored: false }).collect();
         let rows = [(2, (9, 3)), (3, (7, 21)), (4, (8, 3)), (5, (8, 3)), (6, (10, 3)), (7, (7, 32))];
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.map(|(pc, row)| (pc, vec![row])).into();
-        let found =
-            schedule((&machine, true), &source, &rows, |_, _| Ok::<_, ()>(true), |_, _| Ok(true)).unwrap();
+        let found = schedule(
+            (&machine, true),
+            &source,
+            (&rows, &Synced::new()),
+            |_, _| Ok::<_, ()>(true),
+            |_, _| Ok(true),
+        )
+        .unwrap();
         let found: Vec<Vec<usize>> =
             found.into_iter().flatten().map(|found| found.positions().collect()).collect();
         let expected: [&[usize]; 7] = [&[0], &[0, 2], &[0], &[1], &[1], &[3], &[4]];
@@ -358,9 +398,14 @@ mod tests {
         let machine = [(1, false), (2, true), (3, false)].map(|(pc, stored)| MachineStep { pc, stored });
         let rows = BTreeMap::new();
         let run = |at_end: bool| {
-            let found =
-                schedule((&machine, at_end), &body(4), &rows, |_, _| Ok::<_, ()>(false), |_, _| Ok(true))
-                    .unwrap();
+            let found = schedule(
+                (&machine, at_end),
+                &body(4),
+                (&rows, &Synced::new()),
+                |_, _| Ok::<_, ()>(false),
+                |_, _| Ok(true),
+            )
+            .unwrap();
             found
                 .into_iter()
                 .map(|found| found.map(|found| (found.source, found.grouped)))
@@ -368,6 +413,33 @@ mod tests {
         };
         assert_eq!(run(false), [Some((0, true)), Some((15, false)), Some((15, false))]);
         assert_eq!(run(true), [Some((0, true)), None, None], "it may write once more");
+    }
+
+    #[test]
+    fn an_edge_that_begins_alike_says_where_the_memories_are_the_same() {
+        let steps = |stored: &[bool]| -> Vec<MachineStep> {
+            let step = |(pc, stored): (usize, &bool)| MachineStep { pc: pc as u64, stored: *stored };
+            stored.iter().enumerate().map(step).collect()
+        };
+        let rows = BTreeMap::new();
+        let run = |machine: &[MachineStep], source: &[SourceStep], known: &Synced, at_end: bool| {
+            let never = |_, _| Ok::<_, ()>(false);
+            schedule((machine, at_end), source, (&rows, known), never, |_, _| Ok(true)).unwrap()
+        };
+        // Round the loop: one store for four. Out of it: the same, and one more for one more, which stays unknown.
+        let (back, out) = (steps(&[false, true, false]), steps(&[false, true, false, true]));
+        let (four, five) = (body(4), body(5));
+        let found = run(&back, &four, &Synced::new(), false);
+        let known = shared((&back, &four[..16]), &found, (&out, &five));
+        assert_eq!(known, Synced::from([(1, 15)]));
+        let places = |found: Vec<Option<Scheduled>>| -> Vec<Option<usize>> {
+            found.into_iter().map(|found| found.map(|found| found.source)).collect()
+        };
+        assert_eq!(places(run(&out, &five, &Synced::new(), true)), [Some(0), None, None, None]);
+        assert_eq!(places(run(&out, &five, &known, true)), [Some(0), Some(15), Some(15), None]);
+        // Another way of the machine, or of the source.
+        assert_eq!(shared((&back, &four), &found, (&steps(&[false, false, true]), &five)), Synced::new());
+        assert_eq!(shared((&back, &four), &found, (&out, &five[4..])), Synced::new());
     }
 
     #[test]

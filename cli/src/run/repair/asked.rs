@@ -31,6 +31,10 @@ impl Proved for Asked {
         self.0.edges()
     }
 
+    fn from(&self, edge: usize) -> usize {
+        self.0.from(edge)
+    }
+
     fn machine(&self, edge: usize) -> Vec<MachineStep> {
         let step =
             |position: &locate::MachinePosition| MachineStep { pc: position.pc, stored: position.stored };

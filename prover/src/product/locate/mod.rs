@@ -201,6 +201,11 @@ impl Locator {
         self.edges.len()
     }
 
+    /// The node that an edge begins at.
+    pub fn from(&self, edge: usize) -> usize {
+        self.edges[edge].node
+    }
+
     /// Positions of the machine on an edge; its end is not one, as it belongs to the edges that leave that node.
     pub fn machine(&self, edge: usize) -> &[MachinePosition] {
         &self.edges[edge].machine
