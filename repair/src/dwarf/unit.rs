@@ -23,7 +23,7 @@ pub struct Entry<'a> {
     pub has_children: bool,
     /// Number of the entry that it is below.
     pub parent: Option<usize>,
-    /// Its attributes.
+    /// Its attributes; of what is neither code nor a variable only those that may refer to something.
     pub attributes: Vec<Attribute<'a>>,
 }
 
@@ -89,8 +89,15 @@ pub fn entries<'a>(unit: &gimli::Unit<Bytes<'a>>, start: usize) -> Result<Vec<En
             continue;
         };
         let code = offset..start + raw.next_offset().0;
-        let mut attributes = Vec::with_capacity(abbreviation.attributes().len());
+        let whole = is_whole(abbreviation.tag());
+        let kept = |form: DwForm| whole || refers(form);
+        let count = abbreviation.attributes().iter().filter(|one| kept(one.form())).count();
+        let mut attributes = Vec::with_capacity(count);
         for specification in abbreviation.attributes() {
+            if !kept(specification.form()) && specification.form() != gimli::DW_FORM_indirect {
+                raw.skip_attributes(std::slice::from_ref(specification))?;
+                continue;
+            }
             let begin = start + raw.next_offset().0;
             let attribute = raw.read_attribute(*specification)?;
             if specification.form() == gimli::DW_FORM_indirect {
@@ -123,4 +130,38 @@ pub fn entries<'a>(unit: &gimli::Unit<Bytes<'a>>, start: usize) -> Result<Vec<En
         found.push(entry);
     }
     Ok(found)
+}
+
+/// Whether all attributes of an entry are wanted: what is changed, or asked for code and variables. Most entries of large
+/// units are types, of which only references are.
+fn is_whole(tag: DwTag) -> bool {
+    [
+        gimli::DW_TAG_variable,
+        gimli::DW_TAG_formal_parameter,
+        gimli::DW_TAG_lexical_block,
+        gimli::DW_TAG_subprogram,
+        gimli::DW_TAG_inlined_subroutine,
+        gimli::DW_TAG_try_block,
+        gimli::DW_TAG_catch_block,
+        gimli::DW_TAG_with_stmt,
+        gimli::DW_TAG_compile_unit,
+    ]
+    .contains(&tag)
+}
+
+/// Whether an attribute of a form may refer to an entry of its unit or to a list, or hold an expression, from version 4
+/// on.
+fn refers(form: DwForm) -> bool {
+    [
+        gimli::DW_FORM_ref1,
+        gimli::DW_FORM_ref2,
+        gimli::DW_FORM_ref4,
+        gimli::DW_FORM_ref8,
+        gimli::DW_FORM_ref_udata,
+        gimli::DW_FORM_exprloc,
+        gimli::DW_FORM_sec_offset,
+        gimli::DW_FORM_loclistx,
+        gimli::DW_FORM_rnglistx,
+    ]
+    .contains(&form)
 }
