@@ -19,8 +19,10 @@ use crate::source_loops::SourceLoop;
 use crate::truth::{self, Truth};
 use crate::value::{Value, lookup};
 
-/// Arrivals at a header that are looked at; one less is the number of whole iterations.
+/// Arrivals at a header that are looked at, one after the other; one less is the number of whole iterations.
 const ARRIVALS: usize = 4;
+/// Arrivals altogether: an inner loop may be left after few iterations when it is come to first.
+const MOST_ARRIVALS: usize = 24;
 /// Source iterations that one of the machine may cover: small numbers are tried first, for each visit is a stop.
 const STRIDES: [usize; 4] = [8, 16, 40, 128];
 
@@ -134,7 +136,8 @@ fn observe(
         if let Some(last) = iterations.last_mut() {
             last.stops.push(stop);
         }
-        if iterations.len() >= ARRIVALS && open.remove(&number) {
+        let enough = run(iterations).len() >= ARRIVALS || iterations.len() >= MOST_ARRIVALS;
+        if enough && open.remove(&number) {
             let pcs: Vec<u64> = loops[number].pcs.iter().copied().collect();
             session.remove(&pcs)?;
         }
@@ -270,10 +273,10 @@ fn walk(truth: &mut Truth<'_>, wanted: usize, visits: &mut Vec<truth::Step>) -> 
     Ok(())
 }
 
-/// The first iterations that follow each other, with the arrival that ends them.
+/// The most iterations that follow each other, the first of as many, with the arrival that ends them.
 fn run(seen: &[Iteration]) -> &[Iteration] {
-    let whole = seen.iter().take_while(|one| one.whole).count();
-    &seen[..(whole + 1).min(seen.len())]
+    let runs = seen.split_inclusive(|one| !one.whole);
+    runs.fold(&[], |longest, run| if run.len() > longest.len() { run } else { longest })
 }
 
 /// Beginnings and strides for which memory is the same at every arrival.
@@ -375,6 +378,24 @@ mod tests {
             fitting(&[&[0], &[0], &[0]], &same, 1..=8).len() > 1,
             "a loop that stores nothing fits everywhere"
         );
+    }
+
+    #[test]
+    fn a_loop_that_is_left_early_at_first_is_looked_at_later() {
+        let iterations: Vec<Iteration> = [false, true, false, true, true, false]
+            .iter()
+            .enumerate()
+            .map(|(number, whole)| Iteration {
+                memory: vec![number as u64],
+                whole: *whole,
+                ..Iteration::default()
+            })
+            .collect();
+        let numbers = |seen: &[Iteration]| run(seen).iter().map(|one| one.memory[0]).collect::<Vec<_>>();
+        assert_eq!(numbers(&iterations), [3, 4, 5]);
+        assert_eq!(numbers(&iterations[..3]), [1, 2]);
+        assert_eq!(numbers(&iterations[..1]), [0]);
+        assert_eq!(numbers(&[]), [0; 0]);
     }
 
     #[test]
