@@ -8,6 +8,7 @@
 //! - [`paths`]: sets of paths in series-parallel form;
 //! - [`invariant`]: affine relations, inequalities and equality of memory;
 //! - [`obligation`]: what had to be shown, and how it was;
+//! - [`form`]: what a finished proof is asked about places between its nodes;
 //! - [`draw`]: pictures of the product graphs;
 //! - [`wire`]: JSON in and out, [`validate`]: everything that can be checked without a solver.
 //!
@@ -16,6 +17,7 @@
 pub mod defect;
 pub mod document;
 pub mod draw;
+pub mod form;
 pub mod invariant;
 pub mod obligation;
 pub mod paths;

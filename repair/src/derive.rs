@@ -7,6 +7,7 @@ use crate::echelon::{Rational, solve};
 use crate::expression::depends_on_pc;
 use crate::object::{Said, SaidVariable};
 use crate::schedule::{MachineStep, Scheduled, SourceStep, Synced, schedule, shared};
+use metaloc_proof::form::{At, Change, Linear, PlaceForm};
 use metaloc_proof::{Exact, Extend, Place, Sum, SumTerm, Term, Variable, Word};
 use num_traits::{One, Zero};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,48 +15,6 @@ use std::ops::Range;
 
 /// Expressions that are put to the prover for one pc and variable, at most.
 const MOST_CANDIDATES: usize = 6;
-
-/// Where on the product graph: an edge and a position on each side of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct At {
-    /// The edge.
-    pub edge: usize,
-    /// Position of the machine.
-    pub machine: usize,
-    /// Position of the source.
-    pub source: usize,
-}
-
-/// A linear form over parts of the state.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Linear {
-    /// Coefficients by number of the part.
-    pub terms: BTreeMap<u64, i128>,
-    /// The constant.
-    pub constant: i128,
-}
-
-/// A place of the machine, what it is, and what happened to it since the node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlaceForm {
-    /// The place.
-    pub term: Term,
-    /// Its value.
-    pub form: Linear,
-    /// What happened.
-    pub change: Change,
-}
-
-/// What happened to a place between the node and a pc.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// Nothing.
-    Kept,
-    /// Something that can be undone.
-    Reversible,
-    /// It holds something else.
-    New,
-}
 
 /// How far what holds at a node is spread: the paper's ablation (section V-B).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -19,6 +19,7 @@ use crate::session::{Limits, Moved, Session};
 use crate::truth::{self, Step, Truth};
 use crate::value::{Known, Value, lookup};
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// Where the two programs meet in a function, and what is promised there.
 #[derive(Debug, Clone, Default)]
@@ -95,8 +96,8 @@ impl Default for Extent {
     }
 }
 
-/// What came out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What came out. Written out, it is the counts alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Values that were compared with the truth.
     pub compared: u64,
@@ -124,24 +125,33 @@ pub struct Report {
     /// The walk ended at a limit, not with the program or with enough stops everywhere.
     pub cut: bool,
     /// Values that nobody vouches for.
+    #[serde(flatten)]
     pub kept: Kept,
     /// What is wrong, at most one for each entry and kind.
+    #[serde(skip)]
     pub findings: Vec<Finding>,
 }
 
 /// Values that are shown and that nobody vouches for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// Values that were compared with the truth.
+    #[serde(rename = "kept_compared")]
     pub compared: u64,
     /// Those of them that are wrong or stale.
+    #[serde(rename = "kept_untrue")]
     pub untrue: u64,
 }
 
 impl Report {
     /// Nothing wrong was seen, and something was compared.
     pub fn is_clean(&self) -> bool {
-        self.compared > 0 && self.wrong + self.stale + self.memory_wrong + self.lost == 0
+        self.compared > 0 && self.untrue() == 0
+    }
+
+    /// Promised values that are shown and not true, and where the walk went astray.
+    pub fn untrue(&self) -> u64 {
+        self.wrong + self.stale + self.memory_wrong + self.lost
     }
 
     /// Adds the counts of another report.

@@ -1,20 +1,13 @@
 //! The prover's answers as repair asks for them.
 
+use metaloc_proof::form::{At, Linear, PlaceForm};
 use metaloc_proof::{Exact, Variable};
 use metaloc_prover::product::locate::{self, LocateError, Locator};
-use metaloc_repair::derive::{At, Change, Linear, PlaceForm, Proved};
+use metaloc_repair::derive::Proved;
 use metaloc_repair::schedule::{MachineStep, SourceStep};
 use std::ops::Range;
 
 pub struct Asked(pub Locator);
-
-fn place(at: At) -> locate::At {
-    locate::At { edge: at.edge, machine: at.machine, source: at.source }
-}
-
-fn linear(form: locate::Linear) -> Linear {
-    Linear { terms: form.terms, constant: form.constant }
-}
 
 impl Proved for Asked {
     type Error = LocateError;
@@ -60,32 +53,22 @@ impl Proved for Asked {
     }
 
     fn same_memory(&mut self, at: At) -> Result<bool, LocateError> {
-        self.0.same_memory(place(at))
+        self.0.same_memory(at)
     }
 
     fn reached(&mut self, at: At) -> Result<bool, LocateError> {
-        self.0.reached(place(at))
+        self.0.reached(at)
     }
 
     fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, LocateError> {
-        let Some((target, places)) = self.0.forms(place(at), variable)? else { return Ok(None) };
-        let form = |known: locate::PlaceForm| PlaceForm {
-            term: known.term,
-            form: linear(known.form),
-            change: match known.change {
-                locate::Change::Kept => Change::Kept,
-                locate::Change::Reversible => Change::Reversible,
-                locate::Change::New => Change::New,
-            },
-        };
-        Ok(Some((linear(target), places.into_iter().map(form).collect())))
+        self.0.forms(at, variable)
     }
 
     fn show(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
-        self.0.show(place(at), variable, value)
+        self.0.show(at, variable, value)
     }
 
     fn refute(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
-        self.0.refute(place(at), variable, value)
+        self.0.refute(at, variable, value)
     }
 }

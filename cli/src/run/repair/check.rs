@@ -58,52 +58,41 @@ pub struct NotChecked {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Counted {
     pub debugger: String,
-    pub compared: u64,
-    pub wrong: u64,
-    pub stale: u64,
-    pub missing: u64,
-    pub unreadable: u64,
-    pub uncompared: u64,
-    pub unplaced: u64,
-    pub unreached: u64,
-    pub memory_compared: u64,
-    pub memory_wrong: u64,
-    pub lost: u64,
-    pub kept_compared: u64,
-    pub kept_untrue: u64,
-    /// The walk of some function ended at a limit.
-    pub cut: bool,
+    #[serde(flatten)]
+    pub report: Report,
+    /// What is wrong, for people.
     pub findings: Vec<String>,
 }
 
 impl Outcome {
     /// Whether a debugger shows something that is not true, or the walk went astray.
     pub fn is_wrong(&self) -> bool {
-        self.debuggers.iter().any(|one| one.wrong + one.stale + one.memory_wrong + one.lost > 0)
+        self.debuggers.iter().any(|one| one.report.untrue() > 0)
     }
 
     /// For people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for one in &self.debuggers {
+            let report = &one.report;
             text += &format!(
                 "{}: {} values compared, {} wrong, {} stale, {} missing, {} unreadable; not compared: {} without a \
                  true value, {} without a place, {} not reached; by memory {} compared, {} wrong; kept: {} compared, \
                  {} untrue{}\n",
                 one.debugger,
-                one.compared,
-                one.wrong,
-                one.stale,
-                one.missing,
-                one.unreadable,
-                one.uncompared,
-                one.unplaced,
-                one.unreached,
-                one.memory_compared,
-                one.memory_wrong,
-                one.kept_compared,
-                one.kept_untrue,
-                if one.cut { "; ended at a limit" } else { "" },
+                report.compared,
+                report.wrong,
+                report.stale,
+                report.missing,
+                report.unreadable,
+                report.uncompared,
+                report.unplaced,
+                report.unreached,
+                report.memory_compared,
+                report.memory_wrong,
+                report.kept.compared,
+                report.kept.untrue,
+                if report.cut { "; ended at a limit" } else { "" },
             );
             for finding in &one.findings {
                 text += &format!("  {finding}\n");
@@ -118,24 +107,8 @@ impl Outcome {
 
 impl Counted {
     fn new(debugger: &str, report: Report) -> Counted {
-        Counted {
-            debugger: debugger.to_owned(),
-            compared: report.compared,
-            wrong: report.wrong,
-            stale: report.stale,
-            missing: report.missing,
-            unreadable: report.unreadable,
-            uncompared: report.uncompared,
-            unplaced: report.unplaced,
-            unreached: report.unreached,
-            memory_compared: report.memory_compared,
-            memory_wrong: report.memory_wrong,
-            lost: report.lost,
-            kept_compared: report.kept.compared,
-            kept_untrue: report.kept.untrue,
-            cut: report.cut,
-            findings: report.findings.iter().take(MOST_FINDINGS).map(ToString::to_string).collect(),
-        }
+        let findings = report.findings.iter().take(MOST_FINDINGS).map(ToString::to_string).collect();
+        Counted { debugger: debugger.to_owned(), report, findings }
     }
 }
 

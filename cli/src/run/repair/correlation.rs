@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use metaloc_proof::form::At;
 use metaloc_proof::{Function, MachinePlace, NodeRole, Paths, SourcePlace};
 use metaloc_prover::graph::Point as IrPoint;
 use metaloc_prover::ir::{IrError, Module};
 use metaloc_prover::product::locate::Locator;
-use metaloc_repair::derive::At;
 use metaloc_repair::{FunctionClaims, Said, Verdict};
 use metaloc_tracer::check::{Entry, Leg, Meeting, Plan};
 use metaloc_tracer::program::Point;

@@ -6,40 +6,8 @@ use crate::bits::Bits;
 use crate::expr::normal::Normaliser;
 use crate::expr::{Arena, BinaryOp, CommutativeOp, ExprId, Node as Expr};
 use metaloc_proof as proof;
+use metaloc_proof::form::{Change, Linear, PlaceForm};
 use metaloc_proof::{Extend, Term};
-use std::collections::BTreeMap;
-
-/// A linear form over parts of the state that are not looked into, in integers: what the value is if nothing
-/// overflows. For guessing; what is guessed is shown afterwards.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Linear {
-    /// Coefficients by number of the part.
-    pub terms: BTreeMap<u64, i128>,
-    /// The constant.
-    pub constant: i128,
-}
-
-/// A place of the machine and what it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlaceForm {
-    /// The place.
-    pub term: Term,
-    /// Its value.
-    pub form: Linear,
-    /// What happened to it since the node.
-    pub change: Change,
-}
-
-/// What happened to a place between the node and a pc.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// Nothing.
-    Kept,
-    /// It was changed in a way that can be undone: its value is an invertible function of what it was.
-    Reversible,
-    /// It holds something else.
-    New,
-}
 
 impl Locator {
     /// What a variable is at a place, and what the machine's places are there. Nothing if it has no value.

@@ -36,8 +36,8 @@ use metaloc_proof as proof;
 use positions::EdgePositions;
 use std::ops::Range;
 
-pub use forms::{Change, Linear, PlaceForm};
 use invariants::slots_of;
+pub use metaloc_proof::form::{At, Change, Linear, PlaceForm};
 
 /// Why a proved function cannot be asked about.
 #[derive(Debug, thiserror::Error)]
@@ -64,17 +64,6 @@ pub enum LocateError {
 
 fn mismatch<T>(what: impl Into<String>) -> Result<T, LocateError> {
     Err(LocateError::Mismatch(what.into()))
-}
-
-/// Where on an edge: numbers of positions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct At {
-    /// The edge of the product.
-    pub edge: usize,
-    /// Position of the machine.
-    pub machine: usize,
-    /// Position of the source.
-    pub source: usize,
 }
 
 /// A position of the machine.

@@ -10,6 +10,7 @@ use super::paper::Figures;
 use crate::args::{BenchRepair, Spread};
 use crate::run::prove::VerdictName;
 use crate::run::repair::{Outcome, Row as Stats};
+use metaloc_tracer::check::Report;
 
 /// One kernel.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -97,7 +98,7 @@ impl Table {
 
     /// Values that debuggers print and that are not true, of those that were written or confirmed.
     pub fn untrue(&self) -> u64 {
-        self.checks().map(|one| one.wrong + one.stale + one.memory_wrong + one.lost).sum()
+        self.checks().map(|one| one.report.untrue()).sum()
     }
 
     fn checks(&self) -> impl Iterator<Item = &crate::run::repair::Counted> {
@@ -142,9 +143,9 @@ impl Table {
             None => Default::default(),
         };
         let checks: Vec<_> = row.check.iter().flat_map(|check| &check.debuggers).collect();
-        let sum = |of: fn(&crate::run::repair::Counted) -> u64| match checks.is_empty() {
+        let sum = |of: fn(&Report) -> u64| match checks.is_empty() {
             true => "-".to_owned(),
-            false => checks.iter().map(|one| of(one)).sum::<u64>().to_string(),
+            false => checks.iter().map(|one| of(&one.report)).sum::<u64>().to_string(),
         };
         let Some(stats) = &row.stats else {
             let reason = row.reason.as_deref().unwrap_or_default();
@@ -203,8 +204,8 @@ impl Table {
         );
         let debuggers: BTreeSet<&str> = self.checks().map(|one| one.debugger.as_str()).collect();
         for debugger in debuggers {
-            let sum = |of: fn(&crate::run::repair::Counted) -> u64| -> u64 {
-                self.checks().filter(|one| one.debugger == debugger).map(of).sum()
+            let sum = |of: fn(&Report) -> u64| -> u64 {
+                self.checks().filter(|one| one.debugger == debugger).map(|one| of(&one.report)).sum()
             };
             let _ = writeln!(
                 text,
@@ -218,8 +219,8 @@ impl Table {
                 sum(|one| one.lost),
                 sum(|one| one.memory_compared),
                 sum(|one| one.memory_wrong),
-                sum(|one| one.kept_compared),
-                sum(|one| one.kept_untrue),
+                sum(|one| one.kept.compared),
+                sum(|one| one.kept.untrue),
             );
         }
         for row in &self.kernels {
@@ -227,7 +228,7 @@ impl Table {
                 let _ = writeln!(text, "{}: not checked: {}", row.name, one.reason);
             }
             for one in row.check.iter().flat_map(|check| &check.debuggers) {
-                if one.wrong + one.stale + one.memory_wrong + one.lost > 0 {
+                if one.report.untrue() > 0 {
                     one.findings.iter().for_each(|finding| {
                         let _ = writeln!(text, "{}, {}: {finding}", row.name, one.debugger);
                     });
