@@ -21,7 +21,8 @@ use crate::value::{Value, lookup};
 
 /// Arrivals at a header that are looked at, one after the other; one less is the number of whole iterations.
 const ARRIVALS: usize = 4;
-/// Arrivals altogether: an inner loop may be left after few iterations when it is come to first.
+/// Arrivals altogether: an inner loop may be left after few iterations when it is come to first, and an iteration may
+/// pass by some of its code.
 const MOST_ARRIVALS: usize = 24;
 /// Source iterations that one of the machine may cover: small numbers are tried first, for each visit is a stop.
 const STRIDES: [usize; 4] = [8, 16, 40, 128];
@@ -136,8 +137,10 @@ fn observe(
         if let Some(last) = iterations.last_mut() {
             last.stops.push(stop);
         }
-        let enough = run(iterations).len() >= ARRIVALS || iterations.len() >= MOST_ARRIVALS;
-        if enough && open.remove(&number) {
+        let one = run(iterations);
+        let passed = |pc: &u64| one.iter().any(|one| one.stops.iter().any(|stop| stop.pc == *pc));
+        let all = one.len() >= ARRIVALS && loops[number].pcs.iter().all(passed);
+        if (all || iterations.len() >= MOST_ARRIVALS) && open.remove(&number) {
             let pcs: Vec<u64> = loops[number].pcs.iter().copied().collect();
             session.remove(&pcs)?;
         }
@@ -214,7 +217,7 @@ impl Problem<'_> {
         let mut visits = Vec::new();
         let mut fits = Vec::new();
         for most in STRIDES {
-            walk(&mut truth, ARRIVALS * most + 1, &mut visits)?;
+            walk(&mut truth, arrivals.len() * most + 1, &mut visits)?;
             fits = fitting(&arrivals, &visits, 1..=most);
             if !fits.is_empty() {
                 break;
@@ -223,7 +226,7 @@ impl Problem<'_> {
         if fits.len() > 1
             && let Some(stride) = self.counted(one, source, condition)?
         {
-            walk(&mut truth, ARRIVALS * stride + 1, &mut visits)?;
+            walk(&mut truth, arrivals.len() * stride + 1, &mut visits)?;
             fits = fitting(&arrivals, &visits, stride..=stride);
         }
         // Of equal strides the earliest: nothing has been done yet when a loop is come to.

@@ -96,3 +96,27 @@ fn sums_are_matched_by_counting() {
     let pairs = surveyed(&Gdb, SUMS, &["clang-19", "-O3", "-msse4.2"]);
     assert_eq!(counts(&pairs), [(Shown::Wrong, pairs.len())].into(), "{pairs:#?}");
 }
+
+/// An inner loop that is left at once at first, and code that later iterations come to, or none.
+const NEST: &str = "extern int X[3200], Y[3200], val;
+int kernel(void) {
+  for (int i = 0; i < 40; i++) {
+    for (int j = 0; j < i; j++) {
+      X[40 * i + j] += 7;
+      if (j > LATE) Y[j] += i;
+    }
+  }
+  return 0;
+}
+";
+
+#[test]
+fn what_comes_late_is_waited_for() {
+    for (late, unreached) in [("2", false), ("50", true)] {
+        let pairs = surveyed(&Gdb, &NEST.replace("LATE", late), &["gcc-12", "-O0"]);
+        let counts = counts(&pairs);
+        assert!(counts[&Shown::True] > 20, "{pairs:#?}");
+        assert_eq!(counts.contains_key(&Shown::Unreached), unreached, "{pairs:#?}");
+        assert_eq!(counts.len(), if unreached { 2 } else { 1 }, "{pairs:#?}");
+    }
+}
