@@ -355,16 +355,39 @@ impl<'a> Debug<'a> {
 
     /// Whether a unit says that it has one of the addresses, or does not say what it has.
     fn may_have(&self, unit: &gimli::Unit<Bytes<'a>>, starts: &[(u64, usize)]) -> Result<bool> {
-        let mut ranges = self.dwarf.unit_ranges(unit)?;
-        let mut any = false;
-        while let Some(range) = ranges.next()? {
-            any = true;
-            let next = starts.partition_point(|(start, _)| *start < range.begin);
+        // gimli's own question adds a size to an address, which overflows in broken debug information.
+        let (mut low, mut high, mut size) = (None, None, None);
+        let mut found = Vec::new();
+        let mut raw = unit.entries_raw(None)?;
+        let Some(abbreviation) = raw.read_abbreviation()? else { return Ok(true) };
+        for specification in abbreviation.attributes() {
+            let attribute = raw.read_attribute(*specification)?;
+            match attribute.name() {
+                gimli::DW_AT_low_pc => low = self.dwarf.attr_address(unit, attribute.value())?,
+                gimli::DW_AT_high_pc => {
+                    high = self.dwarf.attr_address(unit, attribute.value())?;
+                    size = attribute.udata_value();
+                }
+                gimli::DW_AT_ranges => {
+                    let Some(mut ranges) = self.dwarf.attr_ranges(unit, attribute.value())? else { continue };
+                    while let Some(range) = ranges.next()? {
+                        found.push(range.begin..range.end);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let (true, Some(low)) = (found.is_empty(), low) {
+            let end = high.or_else(|| size.map(|size| low.saturating_add(size)));
+            found.extend(end.map(|end| low..end));
+        }
+        for range in &found {
+            let next = starts.partition_point(|(start, _)| *start < range.start);
             if starts.get(next).is_some_and(|(start, _)| *start < range.end) {
                 return Ok(true);
             }
         }
-        Ok(!any)
+        Ok(found.is_empty())
     }
 
     pub(crate) fn low_pc(&self, unit: &gimli::Unit<Bytes<'a>>, entry: &Entry<'a>) -> Option<u64> {
