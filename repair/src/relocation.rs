@@ -253,7 +253,7 @@ fn renumber(elf: &mut Elf, table: u32, first: u32) -> Result<()> {
     const SYMTAB_SHNDX: u32 = 18;
     let machine = elf.machine;
     for section in elf.sections.iter_mut().filter(|section| section.link == table) {
-        let up = |symbol: u32| if symbol >= first { symbol + 1 } else { symbol };
+        let up = |symbol: u32| if symbol >= first { symbol.saturating_add(1) } else { symbol };
         match section.kind {
             RELA | REL => {
                 let mut data = section.data.to_vec();
