@@ -206,7 +206,8 @@ impl OfPass {
     /// Says what is missing, and gives what there is.
     pub fn or_say(self, pass: &str) -> Option<Vec<PathBuf>> {
         for reason in &self.refused {
-            output::complain(&format!("no lines for {pass}: {reason}"));
+            let missing = if self.libraries.is_empty() { "no lines" } else { "not all lines" };
+            output::complain(&format!("{missing} for {pass}: {reason}"));
         }
         (!self.libraries.is_empty()).then_some(self.libraries)
     }

@@ -10,8 +10,8 @@
 //! - [`repair`]: the same before and after repair, with all values checked;
 //! - [`rewrite`]: how fast debug information is rewritten.
 
-mod commit;
 mod cost;
+mod kept_rows;
 mod labels;
 mod locations;
 mod mutants;

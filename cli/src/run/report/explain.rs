@@ -2,13 +2,13 @@
 //! extra locations and the path on which they are extra.
 
 use std::collections::HashMap;
-use std::fs;
 
 use anyhow::{Context, Result, bail};
 use metaloc_report::drawing::{self, Highlights};
 use metaloc_report::kept_run::{KeptRun, Mark};
 use metaloc_report::{Document, Error, Witness, html, merge, text};
 use metaloc_source::annotate::Annotator;
+use metaloc_toolchain::atomic;
 use serde::Serialize;
 
 use super::witness::{self, Inputs};
@@ -57,7 +57,7 @@ pub fn run(
     let llvm = &document.llvm;
     let explanation = Explanation { schema: SCHEMA, llvm, error, witness, run };
     if let Some(path) = &args.dot {
-        fs::write(path, explanation.dot()).with_context(|| format!("cannot write {}", path.display()))?;
+        atomic::write(path, explanation.dot().as_bytes())?;
     }
     place.finish(&match args.format {
         ReportFormat::Text | ReportFormat::Sarif => explanation.text(),

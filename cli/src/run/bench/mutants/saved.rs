@@ -7,11 +7,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use metaloc_source::mutants::Mutant;
 use metaloc_toolchain::atomic;
 
-use super::super::commit;
+use super::super::kept_rows;
 use super::trial::{Outcome, Report};
 
 const COLUMNS: [&str; 11] = [
@@ -52,13 +52,9 @@ struct Row {
 impl Saved {
     /// Reads the rows that there are; a file that is not there has none.
     pub(super) fn open(path: &Path, title: &str) -> Result<Saved> {
-        let rows = match std::fs::read_to_string(path) {
-            Ok(text) => read(&text, title).with_context(|| path.display().to_string())?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        };
+        let rows = kept_rows::read(path, title, &COLUMNS, row)?;
         let (path, title) = (path.to_owned(), title.to_owned());
-        Ok(Saved { path, title, commit: commit::checked_out()?, rows })
+        Ok(Saved { path, title, commit: kept_rows::checked_out()?, rows })
     }
 
     /// What came of the mutants of a source file, if all of them are there.
@@ -96,12 +92,10 @@ fn key(mutant: &Mutant) -> [String; 5] {
 }
 
 fn written(title: &str, rows: &[Row]) -> String {
-    let lines = rows.iter().map(|row| fields(row).join("\t"));
-    let head = [format!("# {title}"), COLUMNS.join("\t")];
-    head.into_iter().chain(lines).map(|line| line + "\n").collect()
+    kept_rows::written(title, &COLUMNS, rows.iter().map(fields))
 }
 
-fn fields(row: &Row) -> [String; 11] {
+fn fields(row: &Row) -> Vec<String> {
     let [line, column, change, operation, statement] = row.mutant.clone();
     let (input, said, elsewhere) = match &row.outcome {
         Outcome::NotRun { reason } => (None, Some(reason.clone()), None),
@@ -115,7 +109,7 @@ fn fields(row: &Row) -> [String; 11] {
     let text = |field: Option<String>| {
         field.map_or("-".to_owned(), |text| text.replace(['\t', '\n'], " ").trim().to_owned())
     };
-    [
+    vec![
         row.file.clone(),
         line,
         column,
@@ -128,19 +122,6 @@ fn fields(row: &Row) -> [String; 11] {
         row.commit.clone(),
         statement,
     ]
-}
-
-fn read(text: &str, title: &str) -> Result<Vec<Row>> {
-    let mut lines = text.lines();
-    match lines.next().and_then(|line| line.strip_prefix("# ")) {
-        Some(found) if found == title => {}
-        Some(found) => bail!("has rows of \"{found}\", not of \"{title}\""),
-        None => bail!("is no table of `metaloc bench mutants`"),
-    }
-    if lines.next() != Some(COLUMNS.join("\t").as_str()) {
-        bail!("has other columns");
-    }
-    lines.map(|line| row(line).with_context(|| format!("not a row: {line}"))).collect()
 }
 
 fn row(line: &str) -> Result<Row> {
@@ -178,6 +159,10 @@ mod tests {
 
     use super::*;
 
+    fn read_text(text: &str, title: &str) -> Result<Vec<Row>> {
+        kept_rows::parse(text, title, &COLUMNS, row)
+    }
+
     fn mutant(number: u32) -> Mutant {
         Mutant {
             number,
@@ -212,7 +197,8 @@ mod tests {
         let path = folder.path().join("rows.tsv");
         let (mutants, outcomes): (Vec<Mutant>, _) = ((1..=6).map(mutant).collect(), outcomes());
         let open = || {
-            let rows = std::fs::read_to_string(&path).map_or(Vec::new(), |text| read(&text, "x").unwrap());
+            let rows =
+                std::fs::read_to_string(&path).map_or(Vec::new(), |text| read_text(&text, "x").unwrap());
             Saved { path: path.clone(), title: "x".to_owned(), commit: "c".to_owned(), rows }
         };
         let mut saved = open();
@@ -231,9 +217,9 @@ mod tests {
     #[test]
     fn a_table_of_something_else_is_refused() {
         let text = written("LLVM 19", &[]);
-        assert!(read(&text, "LLVM 16").unwrap_err().to_string().contains("has rows of \"LLVM 19\""));
-        assert!(read("file\tline\n", "LLVM 19").is_err());
-        assert!(read("# LLVM 19\nfile\n", "LLVM 19").unwrap_err().to_string().contains("columns"));
-        assert!(read(&(text + "A.cpp\t7\n"), "LLVM 19").unwrap_err().to_string().contains("not a row"));
+        assert!(read_text(&text, "LLVM 16").unwrap_err().to_string().contains("has rows of \"LLVM 19\""));
+        assert!(read_text("file\tline\n", "LLVM 19").is_err());
+        assert!(read_text("# LLVM 19\nfile\n", "LLVM 19").unwrap_err().to_string().contains("columns"));
+        assert!(read_text(&(text + "A.cpp\t7\n"), "LLVM 19").unwrap_err().to_string().contains("not a row"));
     }
 }

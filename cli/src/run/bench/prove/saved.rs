@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use metaloc_toolchain::atomic;
 
-use super::super::commit;
+use super::super::kept_rows;
 use super::table::{Row, Shape};
 use crate::run::prove::check::Counts;
 use crate::run::prove::{FunctionResult, Queries, VerdictName};
@@ -50,13 +50,9 @@ pub(super) struct Saved {
 impl Saved {
     /// Reads the rows that there are; a file that is not there has none.
     pub(super) fn open(path: &Path, title: &str) -> Result<Saved> {
-        let rows = match std::fs::read_to_string(path) {
-            Ok(text) => read(&text, title).with_context(|| path.display().to_string())?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        };
+        let rows = kept_rows::read(path, title, &COLUMNS, row)?;
         let (path, title) = (path.to_owned(), title.to_owned());
-        Ok(Saved { path, title, commit: commit::checked_out()?, rows: Mutex::new(rows) })
+        Ok(Saved { path, title, commit: kept_rows::checked_out()?, rows: Mutex::new(rows) })
     }
 
     /// The row of a kernel.
@@ -78,9 +74,7 @@ impl Saved {
 }
 
 fn written(title: &str, rows: &[Row]) -> String {
-    let lines = rows.iter().map(|row| fields(row).join("\t"));
-    let head = [format!("# {title}"), COLUMNS.join("\t")];
-    head.into_iter().chain(lines).map(|line| line + "\n").collect()
+    kept_rows::written(title, &COLUMNS, rows.iter().map(fields))
 }
 
 fn fields(row: &Row) -> Vec<String> {
@@ -111,19 +105,6 @@ fn fields(row: &Row) -> Vec<String> {
         or_none(row.commit.as_deref()),
         or_none(result.reason.as_deref().map(|reason| reason.replace(['\t', '\n'], " "))),
     ]
-}
-
-fn read(text: &str, title: &str) -> Result<Vec<Row>> {
-    let mut lines = text.lines();
-    match lines.next().and_then(|line| line.strip_prefix("# ")) {
-        Some(found) if found == title => {}
-        Some(found) => bail!("has rows of \"{found}\", not of \"{title}\""),
-        None => bail!("is no table of `metaloc bench prove`"),
-    }
-    if lines.next() != Some(COLUMNS.join("\t").as_str()) {
-        bail!("has other columns");
-    }
-    lines.map(|line| row(line).with_context(|| format!("not a row: {line}"))).collect()
 }
 
 fn row(line: &str) -> Result<Row> {
@@ -202,6 +183,10 @@ mod tests {
     use super::super::table::tests::row as example;
     use super::*;
 
+    fn read_text(text: &str, title: &str) -> Result<Vec<Row>> {
+        kept_rows::parse(text, title, &COLUMNS, row)
+    }
+
     #[test]
     fn what_is_written_is_read_again() {
         let mut proved = example("one", VerdictName::Proved, None, 2.25);
@@ -210,7 +195,7 @@ mod tests {
         let mut failed = example("step,UNROLL_BY=2", VerdictName::Unknown, Some("time"), 60.0);
         failed.result.reason = Some("two\nlines and a\ttab".to_owned());
         let text = written("x", &[proved, failed]);
-        let rows = read(&text, "x").unwrap();
+        let rows = read_text(&text, "x").unwrap();
         assert_eq!(written("x", &rows), text);
         assert_eq!(rows[1].result.reason.as_deref(), Some("two lines and a tab"));
         assert_eq!(rows[0].confirmed, Some(Counts { confirmed: 7, open: 1, refuted: 0 }));
@@ -219,10 +204,10 @@ mod tests {
     #[test]
     fn a_table_of_something_else_is_refused() {
         let text = written("gcc", &[]);
-        assert!(read(&text, "clang").unwrap_err().to_string().contains("has rows of \"gcc\""));
-        assert!(read("kernel\tverdict\n", "gcc").is_err());
-        assert!(read("# gcc\nkernel\n", "gcc").unwrap_err().to_string().contains("columns"));
+        assert!(read_text(&text, "clang").unwrap_err().to_string().contains("has rows of \"gcc\""));
+        assert!(read_text("kernel\tverdict\n", "gcc").is_err());
+        assert!(read_text("# gcc\nkernel\n", "gcc").unwrap_err().to_string().contains("columns"));
         let cut = text + "s000\tproved\n";
-        assert!(read(&cut, "gcc").unwrap_err().to_string().contains("not a row"));
+        assert!(read_text(&cut, "gcc").unwrap_err().to_string().contains("not a row"));
     }
 }
