@@ -222,7 +222,7 @@ impl Session {
                     identities: &self.identities,
                     stacks: &self.stacks,
                     swapped: self.swapped.as_ref(),
-                    slots: Slots::of(mirror.function),
+                    slots: Slots::of(mirror),
                     paths,
                 };
                 self.findings.add(&seen, judgement);

@@ -5,18 +5,24 @@
 use std::cell::OnceCell;
 
 use crate::ffi::{self, Ptr};
+use crate::mirror::Mirror;
 use crate::pointer_map::{PointerMap, key};
 
 /// The names of one function, which must not change meanwhile.
 pub struct Slots {
     function: Ptr,
+    /// Room for all of its values, so that a large function is walked through only once.
+    values: usize,
     numbers: OnceCell<PointerMap<u32>>,
 }
 
 impl Slots {
-    /// Those of a live function. Nothing is counted before it is needed.
-    pub fn of(function: Ptr) -> Slots {
-        Slots { function, numbers: OnceCell::new() }
+    /// Those of a live function as it was last read. Nothing is counted before it is needed.
+    pub fn of(mirror: &Mirror) -> Slots {
+        /// More arguments than this without a name make a second walk.
+        const ARGUMENTS: usize = 64;
+        let values = mirror.snapshot.len() + mirror.snapshot.instructions() + ARGUMENTS;
+        Slots { function: mirror.function, values, numbers: OnceCell::new() }
     }
 
     /// `%name` or `%7`; `None` if the instruction has no value, or is not in the function.
@@ -45,7 +51,7 @@ impl Slots {
 
     fn number(&self, value: Ptr) -> Option<String> {
         let numbers = self.numbers.get_or_init(|| {
-            let mut unnamed: Vec<Ptr> = Vec::new();
+            let mut unnamed: Vec<Ptr> = Vec::with_capacity(self.values);
             // SAFETY: the function is alive; the shim writes at most `capacity` pointers.
             unsafe {
                 ffi::read_all(&mut unnamed, |out, capacity| {
