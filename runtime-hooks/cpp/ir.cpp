@@ -127,21 +127,22 @@ const void *metaloc_function_context(const void *F) { return &as<Function>(F).ge
 
 MetalocString metaloc_function_name(const void *F) { return string(as<Function>(F).getName()); }
 
-size_t metaloc_function_unnamed(const void *F, const void **Out, size_t Capacity) {
+size_t metaloc_function_arguments(const void *F, const void **Out, size_t Capacity) {
   size_t N = 0;
-  auto add = [&](const Value &V) {
-    if (V.hasName() || V.getType()->isVoidTy())
-      return;
+  for (const Argument &A : as<Function>(F).args()) {
     if (N < Capacity)
-      Out[N] = &V;
+      Out[N] = &A;
     ++N;
-  };
-  for (const Argument &A : as<Function>(F).args())
-    add(A);
-  for (const BasicBlock &BB : as<Function>(F)) {
-    add(BB);
-    for (const Instruction &I : BB)
-      add(I);
+  }
+  return N;
+}
+
+size_t metaloc_keep_unnamed(const void **Values, size_t Count) {
+  size_t N = 0;
+  for (size_t I = 0; I != Count; ++I) {
+    const Value &V = as<Value>(Values[I]);
+    if (!V.hasName() && !V.getType()->isVoidTy())
+      Values[N++] = &V;
   }
   return N;
 }

@@ -115,8 +115,9 @@ const void *metaloc_function_module(const void *function);
 const void *metaloc_function_context(const void *function);
 MetalocString metaloc_function_name(const void *function);
 size_t metaloc_function_blocks(const void *function, const void **out, size_t capacity);
-// Arguments, blocks and instructions that the printer numbers, in its order.
-size_t metaloc_function_unnamed(const void *function, const void **out, size_t capacity);
+size_t metaloc_function_arguments(const void *function, const void **out, size_t capacity);
+// Leaves those of live values that the printer numbers, in their order, and returns how many there are.
+size_t metaloc_keep_unnamed(const void **values, size_t count);
 const void *metaloc_function_entry(const void *function); // null for a declaration
 const void *metaloc_block_function(const void *block);
 size_t metaloc_block_insts(const void *block, MetalocInst *out, size_t capacity);

@@ -168,7 +168,8 @@ unsafe extern "C" {
     pub fn metaloc_function_context(function: Ptr) -> Ptr;
     pub fn metaloc_function_name(function: Ptr) -> Str;
     pub fn metaloc_function_blocks(function: Ptr, out: *mut Ptr, capacity: usize) -> usize;
-    pub fn metaloc_function_unnamed(function: Ptr, out: *mut Ptr, capacity: usize) -> usize;
+    pub fn metaloc_function_arguments(function: Ptr, out: *mut Ptr, capacity: usize) -> usize;
+    pub fn metaloc_keep_unnamed(values: *mut Ptr, count: usize) -> usize;
     pub fn metaloc_function_entry(function: Ptr) -> Ptr;
     pub fn metaloc_block_function(block: Ptr) -> Ptr;
     pub fn metaloc_block_insts(block: Ptr, out: *mut RawInst, capacity: usize) -> usize;

@@ -54,7 +54,7 @@ pub struct Seen<'a> {
     /// Recompiled passes.
     pub swapped: Option<&'a Captures>,
     /// What the values of the function are called.
-    pub slots: Slots,
+    pub slots: Slots<'a>,
     /// The paths of the judgement.
     pub paths: &'a dyn analyzer::Paths,
 }

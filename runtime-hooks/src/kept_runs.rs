@@ -117,7 +117,7 @@ impl Words {
     /// Reads what the blocks and instructions of a snapshot are called, all of which are alive.
     fn read(mirror: &Mirror, snapshot: &Snapshot, identities: &Identities) -> Words {
         let mut words = Words::default();
-        let slots = Slots::of(mirror);
+        let slots = Slots::of(mirror, identities);
         for block in snapshot.blocks() {
             let address = mirror.block_address(block.id);
             if !address.is_null() {

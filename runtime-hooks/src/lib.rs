@@ -20,6 +20,7 @@ mod crash;
 mod detour;
 mod ffi;
 mod findings;
+mod heap;
 mod hooks;
 mod identity;
 mod kept_runs;
@@ -48,6 +49,9 @@ use std::sync::OnceLock;
 unsafe extern "C" {}
 
 use session::Session;
+
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap::new();
 
 /// What LLVM asks a pass plugin for.
 #[repr(C)]

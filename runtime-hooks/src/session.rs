@@ -222,7 +222,7 @@ impl Session {
                     identities: &self.identities,
                     stacks: &self.stacks,
                     swapped: self.swapped.as_ref(),
-                    slots: Slots::of(mirror),
+                    slots: Slots::of(mirror, &self.identities),
                     paths,
                 };
                 self.findings.add(&seen, judgement);
