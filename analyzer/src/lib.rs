@@ -47,7 +47,7 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Destinations that were looked at.
     pub judged: usize,
-    /// Destinations that came from another function and cannot be judged.
+    /// Instructions that came from another function, of which only their scope is judged.
     pub foreign: usize,
 }
 
@@ -103,13 +103,18 @@ fn judge_within<R>(
         return show(Judgement::default(), &NoPaths);
     }
     let mut lineage = Lineage::new(run, &changes);
-    let asked = lineage.destinations.iter().enumerate().filter(|(_, d)| is_worth_linking(run, &changes, d));
+    let asked =
+        lineage.destinations.iter().enumerate().filter(|(_, d)| is_worth_linking(run, &changes, &lineage, d));
     let asked: Vec<usize> = asked.map(|(at, _)| at).collect();
     uses::link(run, &mut changes, &mut lineage, &asked);
     let open: Vec<&Destination<'_>> =
-        lineage.destinations.iter().filter(|destination| is_open(run, &changes, destination)).collect();
-    let mut judgement =
-        Judgement { findings: Vec::new(), judged: lineage.destinations.len(), foreign: lineage.foreign };
+        lineage.destinations.iter().filter(|d| is_open(run, &changes, &lineage, d)).collect();
+    let mut judgement = Judgement {
+        findings: Vec::new(),
+        judged: lineage.destinations.len(),
+        foreign: lineage.strangers.len(),
+    };
+    judgement.findings.extend(conform::strangers(run, &lineage));
     if open.is_empty() {
         return show(judgement, &NoPaths);
     }
@@ -189,7 +194,12 @@ fn finding<'c, 'a>(
 
 /// True unless it is plain that nothing can be said against the destination's location: it has one that
 /// the same block had in P, or line 0, or none that anybody could have expected.
-fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
+fn is_open(
+    run: &PassRun<'_>,
+    changes: &Changes<'_>,
+    lineage: &Lineage<'_>,
+    destination: &Destination<'_>,
+) -> bool {
     let loc = destination.inst.loc;
     if conform::has_no_code(destination.inst) {
         return false;
@@ -200,13 +210,18 @@ fn is_open(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'
     if !is_real(run.locations, loc) {
         return false;
     }
-    !changes.had(destination.at.block, loc) || conform::is_open_with(changes, destination)
+    !changes.had(destination.at.block, loc) || conform::is_open_with(changes, lineage, destination)
 }
 
 /// Open, or perhaps so once it has more sources: without a location, or a new write.
-fn is_worth_linking(run: &PassRun<'_>, changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
+fn is_worth_linking(
+    run: &PassRun<'_>,
+    changes: &Changes<'_>,
+    lineage: &Lineage<'_>,
+    destination: &Destination<'_>,
+) -> bool {
     let may_open = !destination.inst.loc.is_some() || uses::is_new_write(destination);
-    is_open(run, changes, destination) || (may_open && !conform::has_no_code(destination.inst))
+    is_open(run, changes, lineage, destination) || (may_open && !conform::has_no_code(destination.inst))
 }
 
 fn source_blocks(changes: &Changes<'_>, destination: &Destination<'_>) -> Vec<BlockId> {

@@ -91,7 +91,7 @@ impl<'r, 'a> Placements<'r, 'a> {
         destinations: &[&Destination<'_>],
     ) -> Self {
         let mut placements = Placements::of_function(run, changes, lineage, memory);
-        placements.about = Some(placements.blocks_about(destinations));
+        placements.about = Some(placements.blocks_about(lineage, destinations));
         placements
     }
 
@@ -115,7 +115,7 @@ impl<'r, 'a> Placements<'r, 'a> {
         }
     }
 
-    fn blocks_about(&self, destinations: &[&Destination<'_>]) -> Vec<BlockId> {
+    fn blocks_about(&self, lineage: &Lineage<'_>, destinations: &[&Destination<'_>]) -> Vec<BlockId> {
         let mut about: Vec<BlockId> = self.changes.rewired().to_vec();
         for destination in destinations {
             about.extend(self.was(destination.at.block));
@@ -123,6 +123,7 @@ impl<'r, 'a> Placements<'r, 'a> {
             about.extend(
                 destination.sources.iter().filter_map(|s| self.changes.before(s.inst)).map(|at| at.block),
             );
+            self.add_blocks_taken(lineage, destination, &mut about);
             if is_real(self.run.locations, destination.inst.loc) {
                 about.extend(self.blocks_with(destination.inst.loc));
             }
@@ -131,6 +132,29 @@ impl<'r, 'a> Placements<'r, 'a> {
         about.sort_unstable();
         about.dedup();
         about
+    }
+
+    /// The blocks of values elsewhere that a destination took over from, and of what uses these or the destination now.
+    fn add_blocks_taken(
+        &self,
+        lineage: &Lineage<'_>,
+        destination: &Destination<'_>,
+        about: &mut Vec<BlockId>,
+    ) {
+        let lookup = self.run.lookup;
+        let users = |inst: InstId| lookup.users(inst).unwrap_or_default().into_iter();
+        let mut elsewhere = false;
+        for inst in lineage.taken(destination) {
+            let Some(at) = self.changes.before(inst).filter(|at| at.block != destination.at.block) else {
+                continue;
+            };
+            elsewhere = true;
+            about.push(at.block);
+            about.extend(users(inst).filter_map(|user| lookup.home(user)));
+        }
+        if elsewhere {
+            about.extend(users(destination.inst.id).filter_map(|user| lookup.home(user)));
+        }
     }
 
     /// Where a block led that leads elsewhere now.

@@ -3,15 +3,16 @@
 //! ```text
 //! before
 //! b0 -> b1 b2: %1 add @1, %2 br @2        block -> successors: instructions; the last one ends the block
-//! b1 -> b2: %3 call! @3, %4 br @4         `!` makes a call one to a real function
+//! b1 -> b2: %3 call! @3, %4 br @4         `!` makes a call one to a real function, `!!` one that must have a location
 //! b2: %5 phi, %6 ret @0                   no @ is no location, @0 is line 0; @5:2 is line 5, column 2
+//! b2: %5 add @7'g, %6 ret @7'g@1          line 7 of another function, and the same inlined at line 1
 //! b3: %7 add, %8 sub(%7+%1) @1, %9 ret    uses, where they matter
 //! b4: %10 icmp? @1, %11 ret               `?` makes it a marker, which no code comes from
 //! b5: %12 store^2(-+%1) @1, %13 ret       writes to what argument 2 points to; `-` is no instruction
 //! after
 //! ...
 //! events
-//! create %7                               each event is called from a stack of its own, 1, 2, ...
+//! create %7 / create %7 ret               what it is, if it is in no block of P or P'; each event is called from a stack of its own, 1, 2, ...
 //! clone %8 %1                             new, old
 //! insert %7 b1 %3                         `insert %7 b1` is at the end
 //! remove %3 b1 / erase %3 / move %3 b1 b0
@@ -38,12 +39,17 @@ pub(crate) struct Scene {
     events: Vec<Event>,
     locations: LocationTable,
     scope: ScopeId,
+    /// Other functions by name.
+    scopes: HashMap<String, ScopeId>,
     /// In P' for what is there, in P for what is gone.
     operands: HashMap<InstId, Vec<Operand>>,
     /// In P for what was there.
     old_operands: HashMap<InstId, Vec<Operand>>,
     written: HashMap<InstId, Object>,
     markers: HashSet<InstId>,
+    refused_bare: HashSet<InstId>,
+    /// Of temporaries.
+    opcodes: HashMap<InstId, Opcode>,
 }
 
 impl Scene {
@@ -57,10 +63,13 @@ impl Scene {
             events: vec![],
             locations,
             scope,
+            scopes: HashMap::new(),
             operands: HashMap::new(),
             old_operands: HashMap::new(),
             written: HashMap::new(),
             markers: HashSet::new(),
+            refused_bare: HashSet::new(),
+            opcodes: HashMap::new(),
         };
         let mut part = "";
         for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
@@ -108,9 +117,20 @@ impl Scene {
     }
 
     fn loc(&mut self, text: &str) -> LocId {
+        let (text, inlined_at) = text.split_once('@').unwrap_or((text, ""));
+        let inlined_at = if inlined_at.is_empty() { LocId::NONE } else { self.loc(inlined_at) };
+        let (text, scope) = match text.split_once('\'') {
+            Some((text, function)) => (text, self.function(function)),
+            None => (text, self.scope),
+        };
         let (line, column) = text.split_once(':').unwrap_or((text, "1"));
         let (line, column) = (number(line), number(column));
-        self.locations.intern(Location { line, column, scope: self.scope, inlined_at: LocId::NONE })
+        self.locations.intern(Location { line, column, scope, inlined_at })
+    }
+
+    fn function(&mut self, name: &str) -> ScopeId {
+        let scope = || Scope { file: "t.c".into(), subprogram: name.into(), parent: None };
+        *self.scopes.entry(name.to_owned()).or_insert_with(|| self.locations.add_scope(scope()))
     }
 
     fn block(&mut self, text: &str) -> Arc<Block> {
@@ -150,6 +170,13 @@ impl Scene {
             None => opcode,
         };
         let loc = rest.first().map_or(LocId::NONE, |at| self.loc(at.trim_start_matches('@')));
+        let opcode = match opcode.strip_suffix("!!") {
+            Some(_) => {
+                self.refused_bare.insert(inst_id(id));
+                &opcode[..opcode.len() - 1]
+            }
+            None => opcode,
+        };
         let (name, real_call) = opcode.strip_suffix('!').map_or((opcode, false), |name| (name, true));
         let flags = match name {
             "phi" => InstFlags::PHI,
@@ -168,6 +195,10 @@ impl Scene {
         let inst = inst_id(words[1]);
         match (words[0], &words[2..]) {
             ("create", []) => EventKind::Create { inst },
+            ("create", [opcode]) => {
+                self.opcodes.insert(inst, Opcode::from_name(opcode));
+                EventKind::Create { inst }
+            }
             ("clone", [old]) => EventKind::Clone { new: inst, old: inst_id(old) },
             ("insert", [block]) => EventKind::Insert { inst, block: block_id(block), before: None },
             ("insert", [block, before]) => {
@@ -238,6 +269,14 @@ impl Lookup for Scene {
             }
         }
         writes
+    }
+
+    fn opcode(&self, inst: InstId) -> Opcode {
+        self.opcodes.get(&inst).copied().unwrap_or(Opcode(0))
+    }
+
+    fn must_have_location(&self, inst: InstId) -> bool {
+        self.refused_bare.contains(&inst)
     }
 
     fn is_marker(&self, inst: InstId) -> bool {

@@ -103,7 +103,7 @@ impl Observer {
             (Some(not_run), document) => {
                 // A line that was refused did not do what the test is about.
                 let document = document.filter(|_| not_run.why == Why::Crashed);
-                Ran::Not(not_run, document)
+                Ran::Not(not_run, document.map(told))
             }
             (None, Some(document)) => Ran::Whole(document),
             (None, None) => Ran::not(&own.name, Why::Failed, "opt ran no pass".to_owned()),
@@ -179,6 +179,12 @@ fn named(mut document: Document, input: &str) -> Document {
         input.clone_into(&mut witness.input);
     }
     document
+}
+
+/// What a line had found when it crashed. Which line that is is said by name, among those that were not run; the report of
+/// all the others is not incomplete for it.
+fn told(document: Document) -> Document {
+    Document { complete: true, ..document }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One file per subcommand, and what they share: finding LLVM and the plugin.
 
 mod bench;
+mod kept_rows;
 mod opt;
 mod plugin_path;
 mod prove;

@@ -204,6 +204,11 @@ impl<'a> Metadata<'a> {
         Metadata { nodes: nodes.collect() }
     }
 
+    /// The text of a node.
+    pub(crate) fn node(&self, number: &str) -> Option<&'a str> {
+        self.nodes.get(number).copied()
+    }
+
     /// The location behind `!dbg` in the text of an instruction.
     pub fn location_of(&self, inst: &str) -> LocationText {
         let Some((_, after)) = inst.rsplit_once("!dbg !") else { return LocationText::none() };
@@ -235,7 +240,7 @@ impl<'a> Metadata<'a> {
 }
 
 /// The value of `name: value` in the text of a metadata node.
-fn field<'a>(node: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn field<'a>(node: &'a str, name: &str) -> Option<&'a str> {
     let inside = &node[node.find('(')? + 1..];
     let mut quoted = false;
     let mut depth = 0usize;

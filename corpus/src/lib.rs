@@ -12,12 +12,14 @@
 //! - [`random`]: numbers that a seed brings back;
 //! - [`static_opt`]: an `opt` without `libLLVM`;
 //! - [`stock`]: running stock tools that must succeed;
-//! - [`ir_text`]: reading printed IR: functions, blocks, instructions and their locations.
+//! - [`ir_text`]: reading printed IR: functions, blocks, instructions and their locations; [`discriminators`]: whether
+//!   two texts differ in more than these.
 //!
 //! Nothing here knows the plugin or judges a location: stock tools make the inputs, the caller runs the
 //! observed process.
 
 pub mod adapt;
+pub mod discriminators;
 mod error;
 pub mod generate;
 pub mod header;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::Result;
 use crate::llvm_tests::LlvmTest;
 use crate::pass_names::{Manager, PassNames};
-use crate::run_line::{NotPlain, OptLine};
+use crate::regress::RegressInput;
+use crate::run_line::{NotPlain, OptLine, RunLine};
 
 /// A RUN line in the words of the new pass manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,24 @@ pub fn lines(tests: &[LlvmTest], names: &PassNames) -> Result<(Vec<OwnLine>, Vec
         }
     }
     Ok((lines, left_out))
+}
+
+/// The inputs of our own that are IR and need no preparing, as lines: each is run as its header says.
+pub fn own_lines(inputs: &[RegressInput], major: u32) -> Vec<OwnLine> {
+    let fits = |input: &&RegressInput| {
+        let is_ir = input.path.extension().is_some_and(|extension| extension == "ll");
+        is_ir && input.header.prepare.is_none() && input.header.llvm.contains(major)
+    };
+    let line = |input: &RegressInput| {
+        let pipeline = input.header.pass.as_ref().unwrap_or(&input.pass);
+        let text = format!("opt -S {} '-passes={pipeline}' %s", input.header.args.join(" "));
+        let line = RunLine { line: 1, text }.classify().ok()?;
+        let passes = line.raw_args().iter().flat_map(|arg| passes_in(arg)).collect();
+        let file = input.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("regress/passes/{}/{}{file}", input.pass, if input.clean { "clean/" } else { "" });
+        Some(OwnLine { name, test: input.path.clone(), line, passes })
+    };
+    inputs.iter().filter(fits).filter_map(line).collect()
 }
 
 fn plain(
@@ -94,6 +113,27 @@ mod tests {
         assert_eq!(passes_in("-p=adce"), ["adce"]);
         assert!(passes_in("-S").is_empty());
         assert!(passes_in("-passes=").is_empty());
+    }
+
+    #[test]
+    fn inputs_of_our_own_are_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let pass = folder.path().join("gvn");
+        fs::create_dir_all(pass.join("clean")).unwrap();
+        let write = |name: &str, text: &str| fs::write(pass.join(name), text).unwrap();
+        write("a.ll", "; metaloc: pass=function(gvn<no-pre>)\n; metaloc: args=-x -y\n");
+        write("b.c", "");
+        write("c.ll", "; metaloc: prepare=sroa\n");
+        write("d.ll", "; metaloc: llvm=14..16\n");
+        write("clean/e.ll", "");
+        let found = own_lines(&crate::regress::inputs(folder.path()).unwrap(), 19);
+        let shown: Vec<_> = found.iter().map(|line| (line.name.as_str(), line.passes.join(" "))).collect();
+        let expected =
+            [("regress/passes/gvn/a.ll", "function gvn"), ("regress/passes/gvn/clean/e.ll", "gvn")];
+        assert_eq!(shown, expected.map(|(name, passes)| (name, passes.to_owned())));
+        let args = found[0].line.args_for(&found[0].test);
+        let path = pass.join("a.ll").to_string_lossy().into_owned();
+        assert_eq!(args, ["-S", "-x", "-y", "-passes=function(gvn<no-pre>)", path.as_str()]);
     }
 
     #[test]

@@ -79,6 +79,19 @@ pub trait Lookup: std::fmt::Debug {
         Vec::new()
     }
 
+    /// What an instruction is that the run made, whether it is still there or not; `<unknown>` if that was not seen.
+    fn opcode(&self, inst: InstId) -> Opcode {
+        let _ = inst;
+        Opcode(0)
+    }
+
+    /// True if an instruction of `after` is a call that LLVM refuses without a location: of a function with debug
+    /// information that may be inlined, in one that has some.
+    fn must_have_location(&self, inst: InstId) -> bool {
+        let _ = inst;
+        false
+    }
+
     /// True if an instruction of `after` is there for other passes, and no machine code comes from it: it stores to
     /// null or poison, which marks code that is never reached, or only intrinsics without code use its value
     /// (assumptions, lifetimes).

@@ -241,6 +241,12 @@ impl Opcode {
         Opcode(index as u8)
     }
 
+    /// True for what ends a block.
+    pub fn is_terminator(self) -> bool {
+        const ENDS: std::ops::RangeInclusive<u8> = 1..=11;
+        ENDS.contains(&self.0)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         Self::NAMES.get(self.0 as usize).copied().unwrap_or("<unknown>")

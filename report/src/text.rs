@@ -127,6 +127,9 @@ fn verdict(error: &Error) -> String {
     let Destination { location, .. } = &error.destination;
     let location = location.as_deref().map(short);
     let has = match (error.actual, location) {
+        (Actual::Drop, None) if error.operation == Operation::Drop => {
+            "it has no location at all, where line 0 is due".to_owned()
+        }
         (Actual::Drop, None) => "it has no location".to_owned(),
         (Actual::Drop, Some(location)) => format!("it has {location}, which is no line"),
         (Actual::Preserve, Some(location)) => format!("it has {location}, as one of its sources"),

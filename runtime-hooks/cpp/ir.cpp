@@ -262,6 +262,14 @@ bool metaloc_inst_is_marker(const void *P) {
   });
 }
 
+// The condition of Verifier::visitCallBase.
+bool metaloc_call_needs_location(const void *P) {
+  const auto *Call = dyn_cast<CallBase>(&as<Instruction>(P));
+  const Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+  return Callee && Call->getFunction()->getSubprogram() && Callee->getSubprogram() &&
+         !Callee->isInterposable() && !Callee->isDeclaration();
+}
+
 const void *metaloc_inst_next(const void *I) {
   const Instruction *Next = as<Instruction>(I).getNextNode();
   while (Next && isa<DbgInfoIntrinsic>(Next))

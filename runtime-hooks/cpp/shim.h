@@ -134,6 +134,8 @@ MetalocUses metaloc_inst_uses(const void *inst);
 size_t metaloc_inst_users(const void *inst, const void **out, size_t capacity);
 // Stores to null or poison, or has a value that only intrinsics without code use.
 bool metaloc_inst_is_marker(const void *inst);
+// True for a call in a function with debug information that the verifier refuses without a location.
+bool metaloc_call_needs_location(const void *inst);
 // `%name` as the printer writes it; empty for a value without a name.
 size_t metaloc_named_inst(const void *inst, char *out, size_t capacity);
 // The whole instruction as in the IR.

@@ -184,6 +184,15 @@ impl Lookup for LookupIn<'_> {
         self.notes.writes(object).collect()
     }
 
+    fn opcode(&self, inst: InstId) -> Opcode {
+        self.identities.known(inst).opcode
+    }
+
+    fn must_have_location(&self, inst: InstId) -> bool {
+        // SAFETY: not destroyed, so alive.
+        self.alive(inst).is_some_and(|inst| unsafe { ffi::metaloc_call_needs_location(inst) })
+    }
+
     fn is_marker(&self, inst: InstId) -> bool {
         // SAFETY: not destroyed, so alive.
         self.alive(inst).is_some_and(|inst| unsafe { ffi::metaloc_inst_is_marker(inst) })

@@ -54,16 +54,18 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     Some(Finding { sources: vec![source], kind: Kind::Incorrect, ..finding })
 }
 
-/// True if the location is that of what follows.
-fn is_borrowed(case: &Case<'_, '_>) -> Option<bool> {
+/// True if the location is that of what follows, behind what else was made there with the same one.
+pub(super) fn is_borrowed(case: &Case<'_, '_>) -> Option<bool> {
     let insts = &case.changes.block_after(case.block)?.insts;
     let next = case.destination.at.position as usize + 1;
-    let following = insts.get(next)?;
-    let place = At { block: case.block, position: next as u32 };
-    let older = case.changes.origin(following.id, place).is_some_and(|was| was.block == case.block);
+    let place = |position: usize| At { block: case.block, position: position as u32 };
+    let origin = |position: usize| case.changes.origin(insts[position].id, place(position));
+    let made = |position: &usize| insts[*position].loc == case.inst().loc && origin(*position).is_none();
+    let following = (next..insts.len()).find(|position| !made(position))?;
+    let older = origin(following).is_some_and(|was| was.block == case.block);
     let old = &case.changes.block_before(case.block)?.insts;
     let went = |inst: &Inst| inst.loc == case.inst().loc && case.is_gone(inst.id);
-    Some(older && following.loc == case.inst().loc && !old.iter().any(went))
+    Some(older && insts[following].loc == case.inst().loc && !old.iter().any(went))
 }
 
 fn write(case: &Case<'_, '_>) -> Option<Source> {

@@ -7,6 +7,10 @@
 //! If it is a new induction variable and what it replaces is a cast of a located PHI of its block, it stands for that
 //! PHI in another type, and that one's location is named (PR 97519).
 //!
+//! A PHI behind a loop that is one located value of the loop whichever way control comes (LCSSA) stands for it there, and
+//! all paths have passed it: "get the debug location from the original instruction" (LLVM's LCSSA). Likely. Not one that
+//! only another PHI uses: where an edge is split, a PHI is split with it, and stands for nothing by itself.
+//!
 //! A note in another block, even if all paths share the two: there LLVM takes no location on purpose ("it
 //! is still potentially incorrect to propagate", GVN).
 //!
@@ -31,7 +35,8 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     }
     let replaced: Vec<Source> = case.sources_by(Link::Replace).copied().collect();
     if replaced.is_empty() {
-        return in_place_of(case).map(|source| case.lost("lost_phi", vec![source], Confidence::Likely));
+        let source = in_place_of(case).or_else(|| closed(case));
+        return source.map(|source| case.lost("lost_phi", vec![source], Confidence::Likely));
     }
     case.common_location(replaced.iter())?;
     let from = case.source_block(replaced[0].inst)?;
@@ -77,6 +82,24 @@ fn in_place_of(case: &Case<'_, '_>) -> Option<Source> {
     Some(Source { inst: old.id, loc: old.loc, link: Link::Position, via: None })
 }
 
+/// The value of a loop that the PHI hands on behind it.
+fn closed(case: &Case<'_, '_>) -> Option<Source> {
+    let source = *case.sources_by(Link::Operand).next()?;
+    let from = case.source_block(source.inst)?;
+    let (placements, block) = (case.placements, case.block);
+    let stands = placements.leaves_loop(block, from) && placements.passes(block, from) && has_real_user(case);
+    stands.then_some(source)
+}
+
+fn has_real_user(case: &Case<'_, '_>) -> bool {
+    let is_phi = |user: &InstId| {
+        let home = case.run.lookup.home(*user).and_then(|block| case.changes.block_after(block));
+        let user = home.and_then(|block| block.insts.iter().find(|inst| inst.id == *user));
+        user.is_none_or(|user| user.flags.has(InstFlags::PHI))
+    };
+    case.run.lookup.users(case.inst().id).is_none_or(|users| !users.iter().all(is_phi))
+}
+
 /// True if an instruction that is no new one took over: identical instructions were sunk to the PHI that
 /// joined them, and a PHI of their operands came to be in front of it.
 fn is_taken(case: &Case<'_, '_>, old: InstId) -> bool {
@@ -114,6 +137,60 @@ mod tests {
              replace %3 %7",
         );
         assert_eq!(found, ["lost_phi likely lost preserve %7 <- %3"]);
+    }
+
+    /// LCSSA: a value of a loop, handed on at its exit.
+    fn closed(phi: &str, skip: &str, header: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0 -> b1 {skip}: %1 br @1
+             b1 -> {header} b2: %2 add @2, %3 sub @3, %4 br @4
+             b2: %5 call!(%2) @5, %6 ret @6
+             after
+             b0 -> b1 {skip}: %1 br @1
+             b1 -> {header} b2: %2 add @2, %3 sub @3, %4 br @4
+             b2: %7 {phi}, %5 call!(%7) @5, %6 ret @6
+             events
+             create %7
+             insert %7 b2 %5"
+        ))
+    }
+
+    #[test]
+    fn hands_on_a_value_of_a_loop() {
+        assert_eq!(closed("phi(%2)", "", "b1"), ["lost_phi likely lost preserve %7 <- %2"]);
+        assert_eq!(closed("phi(%2) @2", "", "b1"), [""; 0]);
+    }
+
+    #[test]
+    fn joins_two_or_what_is_no_loop_or_not_always_passed() {
+        assert_eq!(closed("phi(%2+%3)", "", "b1"), [""; 0]);
+        assert_eq!(closed("phi(%2+-)", "b2", "b1"), [""; 0]);
+        assert_eq!(closed("phi(%2+%2)", "b2", "b1"), [""; 0]);
+        assert_eq!(closed("phi(%2)", "", ""), [""; 0]);
+    }
+
+    /// A PHI of the exit is split with the edge that it is on.
+    #[test]
+    fn part_of_a_phi() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1 b2: %1 br @1
+             b1 -> b1 b2: %2 add @2, %4 br @4
+             b2: %5 phi(%2+-) @5, %6 ret @6
+             after
+             b0 -> b1 b2: %1 br @1
+             b1 -> b1 b3: %2 add @2, %4 br @4
+             b3 -> b2: %7 phi(%2), %8 br @4
+             b2: %5 phi(%7+-) @5, %6 ret @6
+             events
+             create %8
+             insert %8 b3
+             set %8 @4
+             create %7
+             insert %7 b3 %8",
+        );
+        assert_eq!(found, [""; 0]);
     }
 
     /// IndVarSimplify, PR 91443: the old PHI went away, its uses went elsewhere.

@@ -25,6 +25,8 @@
 //!
 //! A branch in the middle of an edge stands for nothing: a note, since LLVM's helpers give it a location all the same.
 //!
+//! The same for one that came from another function in the same run and is gone (a `ret` that was inlined).
+//!
 //! What took the place of an `unreachable` is owed nothing: control never came there.
 
 use metaloc_record::{Block, BlockId, Inst, InstFlags};
@@ -51,7 +53,10 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if sources.iter().all(|s| case.source_inst(s.inst).is_some_and(has_no_code)) {
         return None;
     }
-    let mut from = case.source_block(sources[0].inst)?;
+    let Some(mut from) = case.source_block(sources[0].inst) else {
+        // A temporary: it was in the block that the destination was put into.
+        return Some(case.lost("lost_terminator", sources, Confidence::Certain));
+    };
     if let Some((source, block)) = decided_elsewhere(case, from) {
         (sources, from) = (vec![source], block);
         return case
@@ -138,6 +143,42 @@ fn decided_elsewhere(case: &Case<'_, '_>, from: BlockId) -> Option<(Source, Bloc
 #[cfg(test)]
 mod tests {
     use crate::scene::Scene;
+
+    /// InlineFunction: the `ret` of what is inlined becomes a branch behind the call.
+    fn inlined(kind: &str, ret: &str, branch: &str) -> Vec<String> {
+        Scene::judge(&format!(
+            "before
+             b0: %1 call! @1, %2 ret @2
+             after
+             b0 -> b1: %3 add @7'g@1, %5 br {branch}
+             b1: %2 ret @2
+             events
+             move %2 b0 b1
+             create %3
+             clone %3 %98
+             set %3 @7'g@1
+             insert %3 b0
+             create %4 {kind}
+             clone %4 %99
+             {ret}
+             insert %4 b0
+             create %5
+             insert %5 b0 %4
+             remove %4 b0
+             erase %4
+             remove %1 b0
+             erase %1"
+        ))
+    }
+
+    #[test]
+    fn in_place_of_one_from_another_function() {
+        assert_eq!(inlined("ret", "set %4 @8'g@1", ""), ["lost_terminator certain lost preserve %5 <- %4"]);
+        assert_eq!(inlined("ret", "set %4 @8'g@1", "@8'g@1"), [""; 0]);
+        // It had none itself, or control never came there.
+        assert_eq!(inlined("unreachable", "set %4 @8'g@1", ""), [""; 0]);
+        assert_eq!(inlined("ret", "set %4", ""), [""; 0]);
+    }
 
     fn folded(loc: &str, events: &str) -> Vec<String> {
         Scene::judge(&format!(

@@ -13,7 +13,11 @@
 //! - [`lost_write`]: no location on a write that stands for others (ours);
 //! - [`lost_part`]: no location on a part of what replaced something (ours);
 //! - [`lost_expansion`]: no location on what was put next to something (ours);
-//! - [`lost_merge`]: no location where several were due to be merged (paper, section 5.5).
+//! - [`lost_merge`]: no location where several were due to be merged (paper, section 5.5);
+//! - [`exit_value`]: not the location of a loop's value, on what gives it in front of the loop (paper, Preserve);
+//! - [`bare_call`]: no location on a call that must have one (LLVM's verifier).
+//!
+//! Of what came from another function only one thing is asked, [`other_function`]: a location of this one.
 //!
 //! What is accepted everywhere: no location where a drop is due; line 0 where a drop or a merge is; any location that
 //! every path through the destination had before the run; whatever has no code ([`has_no_code`],
@@ -27,7 +31,9 @@ use crate::lineage::{Destination, Lineage, Origin, Passage};
 use crate::location_sets::is_real;
 use crate::placement::{OffPath, Placement, Placements};
 
+mod bare_call;
 mod borrowed;
+mod exit_value;
 mod glue_branch;
 mod lost_expansion;
 mod lost_merge;
@@ -37,6 +43,7 @@ mod lost_replacement;
 mod lost_terminator;
 mod lost_write;
 mod off_path;
+mod other_function;
 mod out_of_loop;
 mod unmerged;
 
@@ -68,6 +75,7 @@ pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
             .or_else(|| out_of_loop::check(case))
             .or_else(|| glue_branch::check(case))
             .or_else(|| borrowed::check(case))
+            .or_else(|| exit_value::check(case))
     } else if is_lost(case.destination) {
         lost_terminator::check(case)
             .or_else(|| lost_phi::check(case))
@@ -76,14 +84,21 @@ pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
             .or_else(|| lost_part::check(case))
             .or_else(|| lost_expansion::check(case))
             .or_else(|| lost_merge::check(case))
+            .or_else(|| exit_value::check(case))
+            .or_else(|| bare_call::check(case))
     } else {
-        lost_merge::check(case)
+        lost_merge::check(case).or_else(|| bare_call::check(case))
     }
+}
+
+/// What is wrong with instructions from other functions.
+pub fn strangers<'c>(run: &'c PassRun<'_>, lineage: &'c Lineage<'_>) -> impl Iterator<Item = Finding> + 'c {
+    other_function::check(run, lineage)
 }
 
 /// Something may be said about a destination that has no location.
 pub fn is_open_without(destination: &Destination<'_>) -> bool {
-    is_lost(destination) || lost_merge::is_open(destination)
+    is_lost(destination) || lost_merge::is_open(destination) || bare_call::is_open(destination)
 }
 
 /// What a destination stands for together matters, though no path is known to lack its location.
@@ -92,8 +107,8 @@ pub fn is_open_merge(changes: &Changes<'_>, destination: &Destination<'_>) -> bo
 }
 
 /// Something may be said about a destination that has a location which its block had.
-pub fn is_open_with(changes: &Changes<'_>, destination: &Destination<'_>) -> bool {
-    borrowed::is_open(changes, destination)
+pub fn is_open_with(changes: &Changes<'_>, lineage: &Lineage<'_>, destination: &Destination<'_>) -> bool {
+    borrowed::is_open(changes, destination) || exit_value::is_open(changes, lineage, destination)
 }
 
 /// Created without a location, or a copy of what was, and nobody asked for that. Any other copy and a moved instruction

@@ -21,8 +21,9 @@
 //!
 //! They all go through instructions that lived in this run only: a copy of a copy has the
 //! original as its source, and what replaced a temporary replaced what that one had replaced. A source is
-//! an instruction of P in this function. A destination that leads to anything else (inlining) cannot be
-//! judged and is only counted.
+//! an instruction of P in this function. A destination that leads to anything else (inlining) has paths of two
+//! functions and is a [`Stranger`]. One exception: what took the place of a terminator that came from elsewhere in the
+//! same run, with a location, stands for that one.
 
 mod ends;
 mod reader;
@@ -104,13 +105,22 @@ pub struct ReplacedBy {
     pub created: bool,
 }
 
+/// An instruction of P' that came from another function.
+#[derive(Debug, Clone, Copy)]
+pub struct Stranger<'a> {
+    /// The instruction.
+    pub inst: &'a Inst,
+    /// Where it was copied or moved.
+    pub site: StackId,
+}
+
 /// All destinations of a run.
 #[derive(Debug, Default)]
 pub struct Lineage<'a> {
     /// Those that can be judged, by block and then in order.
     pub destinations: Vec<Destination<'a>>,
-    /// How many lead out of the function.
-    pub foreign: usize,
+    /// Those that lead out of the function.
+    pub strangers: Vec<Stranger<'a>>,
     /// (block of P, block of P' that is new) such that the run copied the first into the second.
     pub copies: Vec<(BlockId, BlockId)>,
     /// Blocks of P' that are new, with the block of P that they were split off.
@@ -119,6 +129,8 @@ pub struct Lineage<'a> {
     pub replaced_by: FxHashMap<InstId, ReplacedBy>,
     /// The instruction of P whose uses another one took over, the first if there were several.
     pub replaced: FxHashMap<InstId, InstId>,
+    /// For new instructions, those of P that they took over some uses of, and that live on with others.
+    pub taken_in_part: FxHashMap<InstId, Vec<InstId>>,
     /// Where in the list of destinations an instruction is; empty until [`uses::link`] needs it.
     index: InstMap<u32>,
 }
@@ -129,6 +141,13 @@ impl<'a> Lineage<'a> {
         self.index.get(inst).map(|at| &self.destinations[*at as usize])
     }
 
+    /// The instructions of P that a destination took over uses of, some or all.
+    pub fn taken<'s>(&'s self, destination: &'s Destination<'_>) -> impl Iterator<Item = InstId> + 's {
+        let in_part = self.taken_in_part.get(&destination.inst.id).into_iter().flatten().copied();
+        let whole = destination.sources.iter().filter(|s| s.link == Link::Replace).map(|s| s.inst);
+        in_part.chain(whole)
+    }
+
     /// Reads the events of a run.
     pub fn new(run: &PassRun<'a>, changes: &Changes<'a>) -> Lineage<'a> {
         let reader = Reader::new(run, changes);
@@ -136,13 +155,14 @@ impl<'a> Lineage<'a> {
             copies: reader.copies(),
             splits: reader.splits(),
             replaced_by: reader.replaced_by(),
+            taken_in_part: reader.taken_in_part(),
             ..Lineage::default()
         };
         for (inst, at) in changes.differing() {
             match reader.destination(inst, at) {
                 Ok(Some(destination)) => lineage.destinations.push(destination),
                 Ok(None) => {}
-                Err(Foreign) => lineage.foreign += 1,
+                Err(Foreign) => lineage.strangers.push(Stranger { inst, site: reader.site(inst.id) }),
             }
         }
         for destination in &lineage.destinations {
@@ -169,7 +189,7 @@ mod tests {
             let sources = d.sources.iter().map(|s| format!(" {:?} %{}", s.link, s.inst.0));
             format!("%{} {:?} <-{}", d.inst.id.0, d.origin, sources.collect::<String>()).to_lowercase()
         };
-        (lineage.destinations.iter().map(line).collect(), lineage.foreign)
+        (lineage.destinations.iter().map(line).collect(), lineage.strangers.len())
     }
 
     #[test]

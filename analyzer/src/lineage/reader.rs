@@ -1,6 +1,6 @@
 //! Reads the events of a run, in order, into what they say about each instruction and each block.
 
-use metaloc_record::{BlockId, EventKind, InstFlags, InstId, LocId, LocationTable, PassRun, StackId};
+use metaloc_record::{BlockId, EventKind, InstFlags, InstId, LocId, LocationTable, Lookup, PassRun, StackId};
 use rustc_hash::FxHashMap;
 
 use super::sources::{MAX_CHAIN, MAX_REPLACED};
@@ -51,6 +51,7 @@ pub(super) struct Replaced {
 pub(super) struct Reader<'r, 'a> {
     pub(super) changes: &'r Changes<'a>,
     pub(super) locations: &'a LocationTable,
+    pub(super) lookup: &'a dyn Lookup,
     pub(super) lives: InstMap<Life>,
     /// Instructions taken out of a block.
     pub(super) removed: FxHashMap<BlockId, Vec<Removal>>,
@@ -95,6 +96,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let mut reader = Reader {
             changes,
             locations: run.locations,
+            lookup: run.lookup,
             lives: InstMap::default(),
             removed: FxHashMap::default(),
             filled_from: FxHashMap::default(),
@@ -275,6 +277,24 @@ impl<'r, 'a> Reader<'r, 'a> {
             self.lives.get(*inst).is_some_and(|life| life.created.is_some() && life.clone_of.is_none())
         };
         valid.map(|(r, new)| (r.old, ReplacedBy { inst: *new, created: created(new) })).collect()
+    }
+
+    /// See [`super::Lineage::taken_in_part`].
+    pub(super) fn taken_in_part(&self) -> FxHashMap<InstId, Vec<InstId>> {
+        let mut taken: FxHashMap<InstId, Vec<InstId>> = FxHashMap::default();
+        let is_new = |inst: InstId| self.lives.get(inst).is_some_and(|life| life.created.is_some());
+        for (replaced, new) in &self.taken_over {
+            if !self.stands_for(replaced) && self.changes.was(replaced.old).is_some() && is_new(*new) {
+                taken.entry(*new).or_default().push(replaced.old);
+            }
+        }
+        taken
+    }
+
+    /// Where an instruction was made, or else put where it is.
+    pub(super) fn site(&self, inst: InstId) -> StackId {
+        let life = self.lives.get(inst);
+        life.and_then(|life| life.created.or(life.moved)).unwrap_or(StackId(0))
     }
 
     /// The instruction of P that a chain of copies began with.

@@ -106,6 +106,9 @@ impl<'a> Reader<'_, 'a> {
     fn is_terminator(&self, inst: InstId) -> Option<bool> {
         match self.root(inst) {
             Some(was) => Some(was.inst.flags.has(InstFlags::TERMINATOR)),
+            None if self.lives.get(inst).is_some_and(|life| life.clone_of.is_some()) => {
+                Some(self.lookup.opcode(inst).is_terminator())
+            }
             None if self.lives.get(inst).is_some_and(|life| life.replaces.is_empty()) => None,
             None => Some(false),
         }
@@ -143,7 +146,9 @@ impl Sources<'_, '_, '_> {
         for depth in 0..MAX_CHAIN {
             let Some((old, link)) = self.reader.replaced_terminator(inst, block) else { return Ok(()) };
             let count = self.found.len();
-            self.follow(old, link, None, depth)?;
+            if let Err(foreign) = self.follow(old, link, None, depth) {
+                return self.add_temporary(old, link).ok_or(foreign);
+            }
             if self.found.len() > count {
                 return Ok(());
             }
@@ -173,6 +178,15 @@ impl Sources<'_, '_, '_> {
             let _ = self.follow(replaced.old, link.max(Link::Replace), via, depth + 1);
         }
         Ok(())
+    }
+
+    /// A temporary from another function stands for itself, if it had a location when it went and control came there.
+    fn add_temporary(&mut self, inst: InstId, link: Link) -> Option<()> {
+        let loc = self.reader.lives.get(inst)?.loc;
+        let has_code = self.reader.lookup.opcode(inst).name() != "unreachable";
+        (has_code && is_real(self.reader.locations, loc)).then(|| {
+            self.found.push(Source { inst, loc, link, via: None });
+        })
     }
 
     fn add(&mut self, inst: InstId, link: Link, via: Option<InstId>) {

@@ -7,7 +7,8 @@
 //!   place, if that is of the same kind. So the address of a hoisted load is that of all the loads (PR 86236).
 //! - *use*: if all that uses a new instruction is new as well, and together replaced one instruction of P, then it
 //!   is a part of what took the place of that one (PR 91839; GVN's loads in predecessors). Not so the step of a new
-//!   induction variable, which uses the PHI that uses it: it belongs to the step of the old one.
+//!   induction variable, which uses the PHI that uses it: it belongs to the step of the old one;
+//! - a PHI that is the same instruction of P whichever way control comes is that one, in another place: an *operand* too.
 //!
 //! They are asked of destinations only whose location is in question: each takes questions to the compiler.
 
@@ -51,6 +52,7 @@ pub(crate) fn link<'a>(
     }
     for &at in asked {
         uses.link_uses(at);
+        uses.link_phi(at);
     }
     for &at in asked {
         uses.lineage.destinations[at].sources.sort_by_key(|s| s.link);
@@ -198,6 +200,27 @@ impl<'a> Uses<'_, 'a> {
             }
         }
         self.lineage.destinations[at].sources.extend(whole);
+    }
+
+    fn link_phi(&mut self, at: usize) {
+        let destination = &self.lineage.destinations[at];
+        let lost = destination.origin == Origin::Created && !destination.inst.loc.is_some();
+        if !lost || !destination.inst.flags.has(InstFlags::PHI) || !destination.sources.is_empty() {
+            return;
+        }
+        let operands = self.run.lookup.operands(destination.inst.id);
+        let Some(Some(value)) = operands.first().copied() else { return };
+        if operands.iter().any(|operand| *operand != Some(value))
+            || !self.changes.index(value, self.run.lookup)
+        {
+            return;
+        }
+        let Some(was) = self.changes.was(value).filter(|was| is_real(self.run.locations, was.inst.loc))
+        else {
+            return;
+        };
+        let source = Source { inst: value, loc: was.inst.loc, link: Link::Operand, via: None };
+        self.lineage.destinations[at].sources.push(source);
     }
 
     fn is_new_phi(&self, inst: InstId) -> bool {

@@ -77,7 +77,7 @@ pub struct SelftestClang {
 #[command(after_help = "Examples:
   metaloc selftest swap tailcallelim licm --llvm 16
   metaloc selftest swap --file BasicBlockUtils --sample 50 --llvm 16
-  metaloc selftest swap --all --llvm 16
+  metaloc selftest swap --all --sample 3 --llvm 19 --save swap19.tsv
 
 The tests are those of the same LLVM that run the pass; for a file that is not a pass's, all of them.
 Exit status: 0 all identical, 1 something differs, 2 something could not be run.")]
@@ -101,6 +101,10 @@ pub struct SelftestSwap {
     /// At most this many RUN lines for each file, the same ones each time
     #[arg(long, value_name = "N")]
     pub sample: Option<usize>,
+
+    /// Keep what came of each file in this file, and take what it has
+    #[arg(long, value_name = "FILE.tsv")]
+    pub save: Option<PathBuf>,
 
     #[command(flatten)]
     pub llvm: LlvmArgs,

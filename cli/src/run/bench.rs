@@ -11,7 +11,6 @@
 //! - [`rewrite`]: how fast debug information is rewritten.
 
 mod cost;
-mod kept_rows;
 mod labels;
 mod locations;
 mod mutants;

@@ -12,11 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use metaloc_corpus::llvm_tests;
-use metaloc_corpus::own_tests::OwnLine;
+use metaloc_corpus::own_tests::{self, OwnLine};
+use metaloc_corpus::{llvm_tests, regress};
 use metaloc_report::Operation;
 use metaloc_source::mutants::{Mutant, Mutated, PRELUDE};
 use metaloc_source::statement::SourceFile;
+use metaloc_toolchain::plugin;
 use serde::Serialize;
 
 use self::saved::Saved;
@@ -42,6 +43,8 @@ pub fn run(args: &BenchMutants) -> Result<Status> {
         false => lines.named(&args.files, &args.passes)?,
     };
     let (tests, _) = own::lines(&llvm, &llvm_tests::all(&lines::tests(&llvm, &args.llvm_source)?)?)?;
+    let inputs = regress::inputs(&plugin::root()?.join("regress/passes"))?;
+    let tests = Tests { llvm: tests, own: own_tests::own_lines(&inputs, llvm.major) };
     let observer =
         Observer { llvm: llvm.clone(), plugin: plugin.clone(), swapped: Default::default(), keep: None };
     let mut result =
@@ -67,6 +70,14 @@ pub fn run(args: &BenchMutants) -> Result<Status> {
     Ok(if found < args.at_least { Status::Findings } else { Status::Clean })
 }
 
+/// What mutants are run on.
+struct Tests {
+    /// RUN lines of LLVM's tests, of which a sample is run.
+    llvm: Vec<OwnLine>,
+    /// The inputs of our own, all of which are.
+    own: Vec<OwnLine>,
+}
+
 fn is_wanted(file: &Path) -> bool {
     let folder = file.parent().and_then(Path::file_name);
     let transforms = file.components().any(|part| part.as_os_str() == "Transforms");
@@ -79,7 +90,7 @@ fn mutants_of(
     observer: &Observer,
     lines: &Lines<'_>,
     file: &Path,
-    tests: &[OwnLine],
+    tests: &Tests,
     saved: Option<&mut Saved>,
 ) -> Result<Option<OfFile>> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -110,7 +121,7 @@ fn measured(
     observer: &Observer,
     lines: &Lines<'_>,
     file: &Path,
-    tests: &[OwnLine],
+    tests: &Tests,
     text: &str,
     mutants: &[Mutant],
 ) -> Result<Vec<Outcome>> {
@@ -123,12 +134,13 @@ fn measured(
         }
     };
     let workers = parallel::workers(args.jobs);
-    let all = own::lines_for(tests, &name);
+    let all = own::lines_for(&tests.llvm, &name);
     // A helper is used by passes in many folders: half of the lines are spread over all of them, to see which.
     let is_helper = own::passes_of(&name).is_empty();
     let chosen = spread(all.clone(), if is_helper { args.sample / 2 } else { args.sample });
     let mut trials = Trials::new(observer, &library)?;
     let reaching = trials.add(&chosen, workers)?;
+    trials.add(&own::lines_for(&tests.own, &name), workers)?;
     if is_helper {
         let folders: BTreeSet<String> = reaching.iter().map(|line| folder(line)).collect();
         let known: BTreeSet<&str> = chosen.iter().map(|line| line.name.as_str()).collect();

@@ -132,6 +132,16 @@ impl Tally {
         self.identical + self.differences.len()
     }
 
+    /// Number of those that are the same.
+    pub fn identical(&self) -> usize {
+        self.identical
+    }
+
+    /// Those that are not, and how.
+    pub fn differences(&self) -> &[String] {
+        &self.differences
+    }
+
     /// Whether something changed.
     pub fn has_differences(&self) -> bool {
         !self.differences.is_empty()

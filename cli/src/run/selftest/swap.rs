@@ -4,6 +4,8 @@
 //! recompiled code really ran is not taken for granted: the plugin complains if it could not be swapped, and a
 //! complaint counts as a difference.
 
+mod saved;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use metaloc_corpus::own_tests::OwnLine;
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Stdin, Task};
 
+use self::saved::{Row, Saved};
 use super::compare::{Baseline, Shown, Tally, Verdict, compare};
 use crate::args::SelftestSwap;
 use crate::lines::{self, Lines};
@@ -36,41 +39,58 @@ pub fn run(args: &SelftestSwap) -> Result<Status> {
     let files = files(args, &lines)?;
     let (tests, _) = own::lines(&llvm, &llvm_tests::all(&lines::tests(&llvm, &args.llvm_source)?)?)?;
     let workers = parallel::workers(args.jobs);
-    let (mut swapped, mut identical, mut differs) = (0, 0, false);
+    let sample_of = args.sample.map_or("all".to_owned(), |count| format!("at most {count}"));
+    let title = format!("LLVM {}, {sample_of} RUN lines for a file", llvm.version);
+    let mut saved = args.save.as_deref().map(|path| Saved::open(path, &title)).transpose()?;
+    let mut rows = Vec::new();
     for file in &files {
-        let name = lines::stem(file);
-        let library = match lines.library(file)? {
-            Ok(library) => library,
+        let name = below_transforms(file);
+        if let Some(known) = saved.as_ref().and_then(|saved| saved.row(&name)) {
+            rows.push(known);
+            continue;
+        }
+        let row = match lines.library(file)? {
+            Ok(library) => {
+                let check = Check { llvm: &llvm, plugin: &plugin, library: &library };
+                let lines = sample(&tests, &lines::stem(file), args.sample);
+                let tally = check.lines(&lines, workers)?;
+                output::print(&tally.text_for(&format!("swapped   {name}"), "RUN lines"))?;
+                let (identical, compared) = (tally.identical(), tally.compared());
+                let detail = tally.differences().first().cloned().unwrap_or_default();
+                Row { file: name, swapped: true, identical, compared, detail }
+            }
             Err(refusal) => {
                 output::print(&format!("refused   {refusal}\n"))?;
-                continue;
+                let detail = refusal.to_string();
+                Row { file: name, swapped: false, identical: 0, compared: 0, detail }
             }
         };
-        let lines = sample(&tests, &name, args.sample);
-        let check = Check { llvm: &llvm, plugin: &plugin, library: &library };
-        let progress = Progress::new(lines.len());
-        let verdicts = parallel::map(&lines, workers, |line| {
-            let verdict = check.line(line)?;
-            progress.done(&line.name);
-            Ok(verdict)
-        })?;
-        drop(progress);
-        let mut tally = Tally::default();
-        lines.iter().zip(verdicts).for_each(|(line, verdict)| tally.add(&line.name, verdict));
-        swapped += 1;
-        identical += tally.compared();
-        differs |= tally.has_differences();
-        output::print(&tally.text_for(&format!("swapped   {name}.cpp"), "RUN lines"))?;
+        if let Some(saved) = saved.as_mut() {
+            saved.keep(row.clone())?;
+        }
+        rows.push(row);
     }
+    let swapped = rows.iter().filter(|row| row.swapped).count();
+    let compared: usize = rows.iter().map(|row| row.compared).sum();
     let of = files.len();
     output::print(&format!(
-        "LLVM {}: {swapped} of {of} files swapped, {identical} RUN lines compared\n",
+        "LLVM {}: {swapped} of {of} files swapped, {compared} RUN lines compared\n",
         llvm.version
     ))?;
-    if identical == 0 {
+    if compared == 0 {
         bail!("nothing was compared");
     }
-    Ok(if differs { Status::Findings } else { Status::Clean })
+    Ok(if rows.iter().any(Row::differs) { Status::Findings } else { Status::Clean })
+}
+
+/// `Scalar/LICM.cpp`.
+fn below_transforms(file: &Path) -> String {
+    let parts: Vec<_> = file.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    let from = parts
+        .iter()
+        .rposition(|part| part == "Transforms")
+        .map_or(parts.len().saturating_sub(1), |at| at + 1);
+    parts[from..].join("/")
 }
 
 struct Check<'a> {
@@ -80,6 +100,19 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
+    fn lines(&self, lines: &[&OwnLine], workers: usize) -> Result<Tally> {
+        let progress = Progress::new(lines.len());
+        let verdicts = parallel::map(lines, workers, |line| {
+            let verdict = self.line(line)?;
+            progress.done(&line.name);
+            Ok(verdict)
+        })?;
+        drop(progress);
+        let mut tally = Tally::default();
+        lines.iter().zip(verdicts).for_each(|(line, verdict)| tally.add(&line.name, verdict));
+        Ok(tally)
+    }
+
     fn line(&self, own: &OwnLine) -> Result<Verdict> {
         let stdin = own.line.stdin_for(&own.test).map_or(Stdin::Null, Stdin::File);
         let task = Task::new(&self.llvm.opt).args(own.line.args_for(&own.test)).stdin(stdin);
@@ -120,4 +153,15 @@ fn sample<'a>(tests: &'a [OwnLine], stem: &str, sample: Option<usize>) -> Vec<&'
     let lines = own::lines_for(tests, stem);
     let count = sample.unwrap_or(lines.len());
     llvm_tests::sample(lines, |line| &line.name, SEED, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_below_transforms() {
+        assert_eq!(below_transforms(Path::new("/x/llvm/lib/Transforms/Scalar/LICM.cpp")), "Scalar/LICM.cpp");
+        assert_eq!(below_transforms(Path::new("/x/llvm/lib/CodeGen/A.cpp")), "A.cpp");
+    }
 }

@@ -11,8 +11,8 @@ use anyhow::{Result, bail};
 use metaloc_source::mutants::Mutant;
 use metaloc_toolchain::atomic;
 
-use super::super::kept_rows;
 use super::trial::{Outcome, Report};
+use crate::run::kept_rows;
 
 const COLUMNS: [&str; 11] = [
     "file",

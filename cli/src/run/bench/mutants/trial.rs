@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
+use metaloc_corpus::discriminators;
 use metaloc_corpus::ir_text::{self, DestinationInfo};
 use metaloc_corpus::own_tests::OwnLine;
 use metaloc_report::{Confidence, Document, Error, Operation};
@@ -122,6 +123,15 @@ enum Noticed {
     Not,
 }
 
+impl Printed {
+    /// The same to anybody who looks at lines: see [`discriminators`].
+    fn is_as(&self, other: &Printed) -> bool {
+        let text = |printed: &Printed| String::from_utf8_lossy(&printed.text).into_owned();
+        self == other
+            || (self.exit == other.exit && discriminators::differ_in_nothing_else(&text(self), &text(other)))
+    }
+}
+
 impl<'a> Trials<'a> {
     /// No lines yet.
     pub fn new(observer: &'a Observer, library: &'a Path) -> Result<Trials<'a>> {
@@ -169,7 +179,8 @@ impl<'a> Trials<'a> {
         let mut chances = CHANCES;
         for line in &lines {
             let printed = run.printed(line.own, &line.prepared, mutant.number, None)?;
-            if printed == line.printed || run.printed(line.own, &line.prepared, 0, None)? != line.printed {
+            if printed.is_as(&line.printed) || run.printed(line.own, &line.prepared, 0, None)? != line.printed
+            {
                 continue;
             }
             let (noticed, elsewhere) = self.noticed(&run, line, mutant, &printed)?;

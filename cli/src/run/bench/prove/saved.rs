@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use metaloc_toolchain::atomic;
 
-use super::super::kept_rows;
 use super::table::{Row, Shape};
+use crate::run::kept_rows;
 use crate::run::prove::check::Counts;
 use crate::run::prove::{FunctionResult, Queries, VerdictName};
 

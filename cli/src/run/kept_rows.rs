@@ -1,4 +1,4 @@
-//! Tables that a bench keeps row by row in a file, tab-separated, so that it can be stopped and gone on with.
+//! Tables that a command keeps row by row in a file, tab-separated, so that it can be stopped and gone on with.
 //!
 //! The first line says what the rows are of, the second names the columns; a file of something else is refused. Every
 //! row has the commit that was checked out when it was made.
@@ -10,7 +10,7 @@ use metaloc_toolchain::plugin;
 use metaloc_toolchain::process::Task;
 
 /// Reads the rows that there are; a file that is not there has none.
-pub(super) fn read<R>(
+pub fn read<R>(
     path: &Path,
     title: &str,
     columns: &[&str],
@@ -24,7 +24,7 @@ pub(super) fn read<R>(
 }
 
 /// The same from what such a file says.
-pub(super) fn parse<R>(
+pub fn parse<R>(
     text: &str,
     title: &str,
     columns: &[&str],
@@ -34,7 +34,7 @@ pub(super) fn parse<R>(
     match lines.next().and_then(|line| line.strip_prefix("# ")) {
         Some(found) if found == title => {}
         Some(found) => bail!("has rows of \"{found}\", not of \"{title}\""),
-        None => bail!("is no table of `metaloc bench`"),
+        None => bail!("is no table of metaloc"),
     }
     if lines.next() != Some(columns.join("\t").as_str()) {
         bail!("has other columns");
@@ -43,13 +43,13 @@ pub(super) fn parse<R>(
 }
 
 /// What the file of some rows says.
-pub(super) fn written(title: &str, columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub fn written(title: &str, columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head = [format!("# {title}"), columns.join("\t")];
     head.into_iter().chain(rows.map(|fields| fields.join("\t"))).map(|line| line + "\n").collect()
 }
 
 /// The commit that is checked out; marked if sources differ from it.
-pub(super) fn checked_out() -> Result<String> {
+pub fn checked_out() -> Result<String> {
     let git = |args: &[&str]| -> Result<String> {
         let outcome = Task::new("git").args(args).cwd(plugin::root()?).run()?;
         if !outcome.exit.success() {
