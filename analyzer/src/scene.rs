@@ -1,6 +1,7 @@
 //! Test support: P, P' and events as text.
 //!
 //! ```text
+//! undescribed                             the function has no debug information; may be left out
 //! before
 //! b0 -> b1 b2: %1 add @1, %2 br @2        block -> successors: instructions; the last one ends the block
 //! b1 -> b2: %3 call! @3, %4 br @4         `!` makes a call one to a real function, `!!` one that must have a location
@@ -48,6 +49,7 @@ pub(crate) struct Scene {
     written: HashMap<InstId, Object>,
     markers: HashSet<InstId>,
     refused_bare: HashSet<InstId>,
+    undescribed: bool,
     /// Of temporaries.
     opcodes: HashMap<InstId, Opcode>,
 }
@@ -69,11 +71,13 @@ impl Scene {
             written: HashMap::new(),
             markers: HashSet::new(),
             refused_bare: HashSet::new(),
+            undescribed: false,
             opcodes: HashMap::new(),
         };
         let mut part = "";
         for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
             match (part, line) {
+                ("", "undescribed") => scene.undescribed = true,
                 (_, "before" | "after" | "events") => part = line,
                 ("before", _) => {
                     let block = scene.block(line);
@@ -277,6 +281,10 @@ impl Lookup for Scene {
 
     fn must_have_location(&self, inst: InstId) -> bool {
         self.refused_bare.contains(&inst)
+    }
+
+    fn has_foreign_scope(&self, _: InstId) -> bool {
+        !self.undescribed
     }
 
     fn is_marker(&self, inst: InstId) -> bool {

@@ -92,6 +92,13 @@ pub trait Lookup: std::fmt::Debug {
         false
     }
 
+    /// True if the function has debug information and an instruction of `after` has a location of another one, behind all
+    /// that was inlined: what LLVM refuses.
+    fn has_foreign_scope(&self, inst: InstId) -> bool {
+        let _ = inst;
+        false
+    }
+
     /// True if an instruction of `after` is there for other passes, and no machine code comes from it: it stores to
     /// null or poison, which marks code that is never reached, or only intrinsics without code use its value
     /// (assumptions, lifetimes).

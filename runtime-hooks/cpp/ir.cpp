@@ -270,6 +270,17 @@ bool metaloc_call_needs_location(const void *P) {
          !Callee->isInterposable() && !Callee->isDeclaration();
 }
 
+// The condition of Verifier::visitFunction.
+bool metaloc_inst_has_foreign_scope(const void *P) {
+  const auto &I = as<Instruction>(P);
+  const DILocation *Location = I.getDebugLoc().get();
+  const DISubprogram *Own = I.getFunction()->getSubprogram();
+  if (!Location || !Own)
+    return false;
+  const DILocalScope *Scope = Location->getInlinedAtScope();
+  return Scope && Scope->getSubprogram() != Own;
+}
+
 const void *metaloc_inst_next(const void *I) {
   const Instruction *Next = as<Instruction>(I).getNextNode();
   while (Next && isa<DbgInfoIntrinsic>(Next))

@@ -136,6 +136,8 @@ size_t metaloc_inst_users(const void *inst, const void **out, size_t capacity);
 bool metaloc_inst_is_marker(const void *inst);
 // True for a call in a function with debug information that the verifier refuses without a location.
 bool metaloc_call_needs_location(const void *inst);
+// True if the function has debug information and the location of the instruction is one of another function.
+bool metaloc_inst_has_foreign_scope(const void *inst);
 // `%name` as the printer writes it; empty for a value without a name.
 size_t metaloc_named_inst(const void *inst, char *out, size_t capacity);
 // The whole instruction as in the IR.
