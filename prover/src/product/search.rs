@@ -42,8 +42,8 @@ pub enum Order {
     /// Those that fit the runs of both programs, by what they relate.
     #[default]
     Ranked,
-    /// The shortest path of the source first, neither compared with what the runs do to memory nor ranked, and as
-    /// many wrong ones as there is time for: Counter's depth-first search, to compare with.
+    /// The least unrolled path of the source first, neither compared with what the runs do to memory nor ranked, and as
+    /// many wrong ones as there is time for: Counter's depth-first search, to compare with (see `depth_first`).
     Static,
 }
 
@@ -237,7 +237,10 @@ impl<'a> Search<'a> {
 
     /// A product with invariants that are inductive, if one is found. If not, [`Search::refuted`] may say why.
     pub fn run(&mut self) -> Result<Product, Failure> {
-        let found = self.find();
+        let found = match self.options.order {
+            Order::Ranked => self.find(),
+            Order::Static => self.find_depth_first(),
+        };
         if found.is_err() {
             self.refute();
         }
@@ -246,11 +249,7 @@ impl<'a> Search<'a> {
 
     fn find(&mut self) -> Result<Product, Failure> {
         let mut last = String::from("nothing");
-        let most_retries = match self.options.order {
-            Order::Ranked => self.options.most_retries,
-            Order::Static => usize::MAX,
-        };
-        for retry in 0..=most_retries {
+        for retry in 0..=self.options.most_retries {
             self.effort.retries = retry;
             let mut product = self.start();
             match self.complete(&mut product)? {
@@ -312,7 +311,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn start(&mut self) -> Product {
+    pub(super) fn start(&mut self) -> Product {
         let mut product = Product::default();
         let entry = self.node(&mut product, PointId(0), PointId(0));
         if self.seeds.is_empty() {
@@ -423,7 +422,7 @@ impl<'a> Search<'a> {
     }
 
     /// No candidate is left: the edge that led here is to blame, if there is one.
-    fn blame(&self, product: &Product, node: usize, path: &Path) -> Wrong {
+    pub(super) fn blame(&self, product: &Product, node: usize, path: &Path) -> Wrong {
         let setting = self.context.setting;
         let at = &product.nodes[node];
         let reason = Failure::NoCandidate {
@@ -437,7 +436,7 @@ impl<'a> Search<'a> {
     }
 
     /// A node and a path that some state at the node takes and no edge has, but for those given.
-    fn missing(&self, product: &Product, waiting: &[(usize, Path)]) -> Option<(usize, Path)> {
+    pub(super) fn missing(&self, product: &Product, waiting: &[(usize, Path)]) -> Option<(usize, Path)> {
         let setting = self.context.setting;
         for (number, node) in product.nodes.iter().enumerate() {
             if setting.machine_anchors.is_exit(node.machine) {
@@ -458,7 +457,7 @@ impl<'a> Search<'a> {
     }
 
     /// Adds an edge and runs the states of its start along it, and on.
-    fn add_edge(&mut self, product: &mut Product, from: usize, step: Step) {
+    pub(super) fn add_edge(&mut self, product: &mut Product, from: usize, step: Step) {
         let at = &product.nodes[from];
         let to = (step.source.last().copied().unwrap_or(at.source), step.machine.to);
         let to = self.node(product, to.0, to.1);
