@@ -13,7 +13,9 @@ use crate::bits::Bits;
 use crate::expr::decompose::memory_equality;
 use crate::expr::normal::Normaliser;
 use crate::expr::substitute::Substitution;
-use crate::expr::{Arena, Assignment, CompareOp, ExprId, Node as Expr, Sort, evaluate};
+use crate::expr::{
+    Arena, Assignment, BinaryOp, CommutativeOp, CompareOp, ExprId, Node as Expr, Sort, evaluate,
+};
 use crate::graph::PointId;
 use crate::region::Region;
 use crate::run::code::{Code, is_unknown};
@@ -23,6 +25,9 @@ use std::collections::HashSet;
 
 /// Conditions that a goal is split by: two to this power are the cases.
 const MOST_CONDITIONS: usize = 5;
+
+/// Factors below this, times a power of two, are cheap to multiply by.
+const EASY_FACTOR: u128 = 1 << 12;
 
 /// Everything that questions are asked with.
 pub struct Context<'a> {
@@ -87,6 +92,15 @@ pub struct Triple {
     pub lemmas: bool,
     /// Whether a solver showed that some case of a choice cannot be.
     pub cases: bool,
+}
+
+/// What an expression costs the solver: little, if it speaks of indices; some, if of memory, or if it multiplies by
+/// numbers of many bits; much, if it multiplies or divides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cost {
+    Little,
+    Some,
+    Much,
 }
 
 /// What rewriting may use on an edge once `goal` is shown there, which implies that the two are equal.
@@ -284,8 +298,38 @@ impl Context<'_> {
         if matches!(first, Outcome::Holds(_)) || triple.defined.is_empty() {
             return Ok((first, false));
         }
+        // That sums and products of what is in memory do not overflow seldom matters, and costs most.
+        let easy: Vec<ExprId> =
+            triple.defined.iter().copied().filter(|bit| self.cost(*bit) == Cost::Little).collect();
+        if !easy.is_empty() && easy.len() < triple.defined.len() {
+            let given: Vec<ExprId> = given.iter().chain(&easy).copied().collect();
+            let second = self.implied(name, &mut triple.assumed, &given, goal)?;
+            if matches!(second, Outcome::Holds(_)) {
+                return Ok((second, true));
+            }
+        }
         let given: Vec<ExprId> = given.iter().chain(&triple.defined).copied().collect();
         Ok((self.implied(name, &mut triple.assumed, &given, goal)?, true))
+    }
+
+    /// What an expression costs the solver.
+    fn cost(&self, id: ExprId) -> Cost {
+        let few_bits = |width_bits: u32, factor: u128| {
+            let size = Bits::new(width_bits, factor).signed().unsigned_abs();
+            size == 0 || size >> size.trailing_zeros() < EASY_FACTOR
+        };
+        let parts = self.arena.reachable(&[id]).into_iter();
+        let costs = parts.map(|part| match self.arena.node(part) {
+            Expr::Commutative(CommutativeOp::Product, _) | Expr::Apply { .. } => Cost::Much,
+            Expr::Binary(BinaryOp::UDiv | BinaryOp::URem | BinaryOp::SDiv | BinaryOp::SRem, ..) => Cost::Much,
+            Expr::Load { .. } | Expr::Store { .. } => Cost::Some,
+            Expr::Sum { constant, terms } => {
+                let cheap = terms.iter().all(|(factor, _)| few_bits(constant.width_bits(), *factor));
+                if cheap { Cost::Little } else { Cost::Some }
+            }
+            _ => Cost::Little,
+        });
+        costs.max().unwrap_or(Cost::Little)
     }
 
     /// Lets rewriting use what the solver shows about the terms of some expressions: extensions of sums that do
@@ -306,7 +350,10 @@ impl Context<'_> {
         let (mut candidates, mut loads) = (Vec::new(), Vec::new());
         for id in self.arena.reachable(&roots) {
             if let Some(spread) = spread_extension(self.arena, id) {
-                candidates.push(self.equality(id, spread));
+                // No address is a product of what is in memory.
+                if self.cost(id) != Cost::Much {
+                    candidates.push(self.equality(id, spread));
+                }
             } else if let Expr::Choice { condition, .. } = *self.arena.node(id) {
                 candidates.extend(self.constant_value(condition, states));
             } else if matches!(self.arena.node(id), Expr::Variable(_))
@@ -333,7 +380,9 @@ impl Context<'_> {
         Ok(found)
     }
 
-    /// Those lemmas that follow: all are asked for at once, and a model tells which ones are wrong.
+    /// Those lemmas that follow. One that costs the solver much may cost the answer to all, and so may a hypothesis: so
+    /// each is asked for with others like it, first without hypotheses that cost more than the lemma itself. That a
+    /// lemma about indices rests on a product in memory is not tried.
     fn shown_lemmas(
         &mut self,
         name: &str,
@@ -342,6 +391,31 @@ impl Context<'_> {
     ) -> Result<Vec<Lemma>, SmtError> {
         candidates.sort_unstable();
         candidates.dedup();
+        let hypotheses: Vec<(Cost, ExprId)> = hypotheses.iter().map(|bit| (self.cost(*bit), *bit)).collect();
+        let mut open: Vec<(Cost, Lemma)> =
+            candidates.into_iter().map(|lemma| (self.cost(lemma.goal), lemma)).collect();
+        let mut shown = Vec::new();
+        for most in [Cost::Little, Cost::Some, Cost::Much] {
+            let more = hypotheses.iter().any(|(cost, _)| *cost == most);
+            let asked =
+                |(cost, _): &&(Cost, Lemma)| *cost == most || most == Cost::Some && *cost < most && more;
+            let asked: Vec<Lemma> = open.iter().filter(asked).map(|(_, lemma)| *lemma).collect();
+            let given = hypotheses.iter().filter(|(cost, _)| *cost <= most);
+            let given: Vec<ExprId> = given.map(|(_, bit)| *bit).collect();
+            let following = self.following(&format!("{name} {most:?}"), &given, asked)?;
+            open.retain(|(_, lemma)| !following.contains(lemma));
+            shown.extend(following);
+        }
+        Ok(shown)
+    }
+
+    /// Those lemmas that follow: all are asked for at once, and a model tells which ones are wrong.
+    fn following(
+        &mut self,
+        name: &str,
+        hypotheses: &[ExprId],
+        mut candidates: Vec<Lemma>,
+    ) -> Result<Vec<Lemma>, SmtError> {
         for round in 0..24 {
             if candidates.is_empty() {
                 break;

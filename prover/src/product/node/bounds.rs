@@ -93,8 +93,7 @@ impl Node {
         let is_end = |(number, column): &(usize, &Column)| {
             column.is_general() && !is_half(column, &known) && !defined.contains(number)
         };
-        let ends: Vec<usize> =
-            columns.iter().enumerate().filter(is_end).map(|(number, _)| number).collect();
+        let ends: Vec<usize> = columns.iter().enumerate().filter(is_end).map(|(number, _)| number).collect();
         let sums = seen.sums();
         let mut proposed = Vec::new();
         for end in ends {
@@ -107,13 +106,7 @@ impl Node {
 
     /// The bound that says what a counter is a multiple of, where that is not a power of two (affine relations
     /// say that), and how far it gets: a loop that ends when the counter equals its limit needs both.
-    fn quotient(
-        &self,
-        side: &Side,
-        number: usize,
-        column: &Column,
-        width_bits: u32,
-    ) -> Option<Proposed> {
+    fn quotient(&self, side: &Side, number: usize, column: &Column, width_bits: u32) -> Option<Proposed> {
         if !matches!(column.place, Place::Value(_)) || side.least_signed[number] < 0 {
             return None;
         }
