@@ -16,7 +16,7 @@ use crate::graph::PointId;
 use crate::region::ADDRESS_PREFIX;
 use crate::run::state::{State, Table};
 use crate::smt::{SmtError, Solver};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// What the search may cost.
@@ -161,8 +161,10 @@ pub struct Effort {
 /// States that begin at the entry.
 const SEEDS: usize = 64;
 /// So many are tried, the source is run so far, and those are taken in which it does nothing undefined.
-const TRIED_SEEDS: u64 = 512;
+const TRIED_SEEDS: u64 = 1024;
 const DEFINED_HOPS: usize = 200;
+/// Paths that fewer states begin with are looked for further.
+const FEW_BEGUN: usize = 24;
 /// So many of these are tried for runs to the end.
 const TRIED_LONG_RUNS: usize = 32;
 /// Of these, how many are run to the end.
@@ -328,21 +330,35 @@ impl<'a> Search<'a> {
 
     /// Seeds of states from which the source does nothing undefined at first: the others show little. A few of
     /// those are taken where there is nothing else. First come those from which it gets through long loops: the
-    /// first ones are run to the end.
+    /// first ones are run to the end. Paths that few states begin with get more, and each has its share of long runs.
     fn choose_seeds(&mut self) -> Vec<u64> {
         let (mut long, mut short, mut undefined) = (Vec::new(), Vec::new(), Vec::new());
+        let mut begun = HashMap::<Option<Path>, usize>::new();
+        // Without parameters one run is as long as the other, and begins as it does.
+        let alike = self.context.setting.problem.parameters.is_empty();
         for seed in 0..TRIED_SEEDS {
+            let path = if alike { None } else { self.first_path(seed) };
+            let known = begun.get(&path).copied().unwrap_or(0);
+            if long.len() + short.len() >= SEEDS && known >= FEW_BEGUN {
+                if alike {
+                    break;
+                }
+                continue;
+            }
             match self.source_hops(seed, DEFINED_HOPS) {
                 Hops::End => short.push(seed),
-                Hops::Many => long.push(seed),
-                Hops::Undefined => undefined.push(seed),
+                Hops::Many => long.push((known, seed)),
+                Hops::Undefined => {
+                    undefined.push(seed);
+                    continue;
+                }
             }
-            if long.len() + short.len() == SEEDS {
-                break;
-            }
+            begun.insert(path, known + 1);
         }
-        // Without parameters one run is as long as the other.
-        if !self.context.setting.problem.parameters.is_empty() {
+        // Each path in turn.
+        long.sort_by_key(|(known, _)| *known);
+        let mut long: Vec<u64> = long.into_iter().map(|(_, seed)| seed).collect();
+        if !alike {
             let tried = long.iter().copied().take(TRIED_LONG_RUNS);
             let through = tried.filter(|seed| matches!(self.source_hops(*seed, LONG_STEPS), Hops::End));
             let through: Vec<u64> = through.take(LONG_RUNS as usize).collect();
@@ -351,6 +367,13 @@ impl<'a> Search<'a> {
         }
         let wanted = (SEEDS / 4).saturating_sub(long.len() + short.len());
         long.into_iter().chain(short).chain(undefined.into_iter().take(wanted)).collect()
+    }
+
+    /// The path that the machine begins with.
+    fn first_path(&mut self, seed: u64) -> Option<Path> {
+        let Context { arena, setting, table, .. } = &mut self.context;
+        let mut state = entry_state(arena, setting, table, seed);
+        self.replay.machine_path(&setting.machine_anchors, PointId(0), &mut state).ok()
     }
 
     /// How far the source gets from a state.

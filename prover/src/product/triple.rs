@@ -21,7 +21,7 @@ use crate::region::Region;
 use crate::run::code::{Code, is_unknown};
 use crate::run::state::{State, Table};
 use crate::smt::{Answer, Reason, SmtError, Solver};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// Conditions that a goal is split by: two to this power are the cases.
 const MOST_CONDITIONS: usize = 5;
@@ -101,6 +101,22 @@ enum Cost {
     Little,
     Some,
     Much,
+}
+
+/// What lemmas may rest on, with what it costs.
+struct Hypotheses {
+    /// By the invariant and the machine's path.
+    known: Vec<(Cost, ExprId)>,
+    /// By a source that does nothing undefined.
+    promised: Vec<(Cost, ExprId)>,
+}
+
+impl Hypotheses {
+    fn up_to(&self, known: Cost, promised: Cost) -> Vec<ExprId> {
+        let known = self.known.iter().filter(|(cost, _)| *cost <= known);
+        let promised = self.promised.iter().filter(|(cost, _)| *cost <= promised);
+        known.chain(promised).map(|(_, bit)| *bit).collect()
+    }
 }
 
 /// What rewriting may use on an edge once `goal` is shown there, which implies that the two are equal.
@@ -333,8 +349,8 @@ impl Context<'_> {
     }
 
     /// Lets rewriting use what the solver shows about the terms of some expressions: extensions of sums that do
-    /// not overflow, conditions that are the same in all the states, and loads from beside what was stored. Says
-    /// whether it found any.
+    /// not overflow, conditions that are the same in all the states, and loads from beside what was stored; if there is
+    /// nothing of the kind, addresses that are the same in all the states. Says whether it found any.
     pub fn add_lemmas(
         &mut self,
         name: &str,
@@ -366,11 +382,18 @@ impl Context<'_> {
                 loads.extend(self.load_past_stores(id, (memory, address, bytes), states));
             }
         }
-        let given: Vec<ExprId> = given.iter().chain(&triple.defined).copied().collect();
-        let hypotheses = self.rewritten(&mut triple.assumed, &given);
+        let promised = triple.defined.clone();
+        let (known, promised) =
+            (self.rewritten(&mut triple.assumed, given), self.rewritten(&mut triple.assumed, &promised));
+        let costs = |bits: Vec<ExprId>| bits.into_iter().map(|bit| (self.cost(bit), bit)).collect();
+        let hypotheses = Hypotheses { known: costs(known), promised: costs(promised) };
         // Apart, because the latter are harder: a question without an answer settles none of its lemmas.
         let mut shown = self.shown_lemmas(&format!("{name} lemmas"), &hypotheses, candidates)?;
         shown.extend(self.shown_lemmas(&format!("{name} loads"), &hypotheses, loads)?);
+        if shown.is_empty() {
+            let addresses = self.same_addresses(&roots, states);
+            shown = self.shown_lemmas(&format!("{name} addresses"), &hypotheses, addresses)?;
+        }
         let found = !shown.is_empty();
         triple.lemmas |= found;
         for Lemma { term, value, .. } in shown {
@@ -381,28 +404,29 @@ impl Context<'_> {
     }
 
     /// Those lemmas that follow. One that costs the solver much may cost the answer to all, and so may a hypothesis: so
-    /// each is asked for with others like it, first without hypotheses that cost more than the lemma itself. That a
-    /// lemma about indices rests on a product in memory is not tried.
+    /// each is asked for with others like it, and without what costs more than the lemma itself; a lemma about indices
+    /// also with what is known of memory, but not with what is promised of it.
     fn shown_lemmas(
         &mut self,
         name: &str,
-        hypotheses: &[ExprId],
+        hypotheses: &Hypotheses,
         mut candidates: Vec<Lemma>,
     ) -> Result<Vec<Lemma>, SmtError> {
         candidates.sort_unstable();
         candidates.dedup();
-        let hypotheses: Vec<(Cost, ExprId)> = hypotheses.iter().map(|bit| (self.cost(*bit), *bit)).collect();
         let mut open: Vec<(Cost, Lemma)> =
             candidates.into_iter().map(|lemma| (self.cost(lemma.goal), lemma)).collect();
         let mut shown = Vec::new();
-        for most in [Cost::Little, Cost::Some, Cost::Much] {
-            let more = hypotheses.iter().any(|(cost, _)| *cost == most);
-            let asked =
-                |(cost, _): &&(Cost, Lemma)| *cost == most || most == Cost::Some && *cost < most && more;
-            let asked: Vec<Lemma> = open.iter().filter(asked).map(|(_, lemma)| *lemma).collect();
-            let given = hypotheses.iter().filter(|(cost, _)| *cost <= most);
-            let given: Vec<ExprId> = given.map(|(_, bit)| *bit).collect();
-            let following = self.following(&format!("{name} {most:?}"), &given, asked)?;
+        let levels = [
+            (Cost::Little, Cost::Little, Cost::Little),
+            (Cost::Little, Cost::Some, Cost::Little),
+            (Cost::Some, Cost::Some, Cost::Some),
+            (Cost::Much, Cost::Much, Cost::Much),
+        ];
+        for (number, (of, known, promised)) in levels.into_iter().enumerate() {
+            let asked = open.iter().filter(|(cost, _)| *cost == of).map(|(_, lemma)| *lemma).collect();
+            let given = hypotheses.up_to(known, promised);
+            let following = self.following(&format!("{name} {number}"), &given, asked)?;
             open.retain(|(_, lemma)| !following.contains(lemma));
             shown.extend(following);
         }
@@ -464,6 +488,38 @@ impl Context<'_> {
         }
         let value = self.arena.load(before, address, bytes);
         Some(Lemma { term, value, goal: and(self.arena, &goals) })
+    }
+
+    /// Addresses of loads and stores that are the same in all the states and written differently (`4*i` is where the
+    /// rounded end was): each is the shortest of them.
+    fn same_addresses(&mut self, roots: &[ExprId], states: &[&State]) -> Vec<Lemma> {
+        if states.is_empty() {
+            return Vec::new();
+        }
+        let mut addresses = Vec::new();
+        for id in self.arena.reachable(roots) {
+            if let Expr::Load { address, .. } | Expr::Store { address, .. } = *self.arena.node(id)
+                && !addresses.contains(&address)
+                && !self.arena.reachable(&[address]).into_iter().any(|part| is_unknown(self.arena, part))
+            {
+                addresses.push(address);
+            }
+        }
+        let code = Code::new(self.arena, &mut self.table, &addresses);
+        let mut alike = BTreeMap::<Vec<u128>, Vec<ExprId>>::new();
+        let seen: Vec<Vec<Bits>> = states.iter().map(|state| code.bits(state)).collect();
+        for (number, address) in addresses.into_iter().enumerate() {
+            let values = seen.iter().map(|bits| bits[number].value()).collect();
+            alike.entry(values).or_default().push(address);
+        }
+        let mut lemmas = Vec::new();
+        for group in alike.into_values().filter(|group| group.len() > 1) {
+            let size = |id: &ExprId| (self.arena.reachable(&[*id]).len(), *id);
+            let Some(shortest) = group.iter().copied().min_by_key(size) else { continue };
+            let others = group.into_iter().filter(|address| *address != shortest);
+            lemmas.extend(others.map(|address| self.equality(address, shortest)));
+        }
+        lemmas
     }
 
     /// The bit that is set if two pieces of memory do not overlap; addresses wrap around. They overlap if one
