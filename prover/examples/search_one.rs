@@ -19,6 +19,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(seconds) = std::env::var("METALOC_TIME").ok().and_then(|text| text.parse().ok()) {
         options.search.time = std::time::Duration::from_secs(seconds);
     }
+    if std::env::var("METALOC_ORDER").is_ok_and(|order| order == "static") {
+        options.search.order = metaloc_prover::product::search::Order::Static;
+    }
     let (verdict, cost) = prove(&module, &code, &Program::find(Kind::Z3)?, options)?;
     match verdict {
         Verdict::Proved(proved) => {

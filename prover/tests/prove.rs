@@ -4,7 +4,7 @@ use metaloc_proof::{Claim, Discharge, Document, Proof};
 use metaloc_prover::ir::Module;
 use metaloc_prover::object_file::{FunctionCode, ObjectFile};
 use metaloc_prover::product::document::sha256;
-use metaloc_prover::product::search::Options;
+use metaloc_prover::product::search::{Options, Order};
 use metaloc_prover::prove::{ProveOptions, Verdict, prove};
 use metaloc_prover::smt::{Kind, Program};
 use std::time::Duration;
@@ -105,5 +105,27 @@ fn an_endless_loop_is_not_proved() {
     // jmp instead of jne.
     code.bytes[0x2d] = 0xeb;
     let verdict = verdict_within(&module(), &code, 8);
+    assert!(!matches!(verdict, Verdict::Proved(_)), "{verdict:?}");
+}
+
+/// Depth first and without ranking the same step is found by trying those before it, and no mutant is proved.
+#[test]
+fn without_ranking_the_step_is_found_by_trying() {
+    let ordered = |code: &FunctionCode, order: Order| {
+        let search = Options { order, ..Options::default() };
+        let options = ProveOptions { search, ..ProveOptions::default() };
+        prove(&module(), code, &Program::find(Kind::Z3).unwrap(), options).unwrap()
+    };
+    let (verdict, cost) = ordered(&code(), Order::Static);
+    let Verdict::Proved(proved) = verdict else { panic!("{verdict:?}") };
+    assert!(proved.function.edges.iter().any(|edge| (edge.source.delta, edge.machine.delta) == (4, 1)));
+    let ranked = ordered(&code(), Order::Ranked).1.effort;
+    assert!(cost.effort.retries >= 3 && ranked.retries == 0, "{:?} {ranked:?}", cost.effort);
+    assert!(cost.effort.candidates > ranked.candidates, "{:?} {ranked:?}", cost.effort);
+    let mut endless = code();
+    endless.bytes[0x2d] = 0xeb;
+    let search = Options { order: Order::Static, time: Duration::from_secs(4), ..Options::default() };
+    let options = ProveOptions { search, ..ProveOptions::default() };
+    let verdict = prove(&module(), &endless, &Program::find(Kind::Z3).unwrap(), options).unwrap().0;
     assert!(!matches!(verdict, Verdict::Proved(_)), "{verdict:?}");
 }

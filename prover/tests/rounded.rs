@@ -1,29 +1,11 @@
 //! Loops whose end is rounded, and paths that no defined run takes: each is proved, and a twin in which the code
 //! differs for one input that no run is likely to have is not.
 
+mod assembled;
 mod judging;
 
-use metaloc_prover::ir::{Module, compile};
-use metaloc_prover::object_file::ObjectFile;
-use metaloc_prover::prove::{ProveOptions, Verdict, prove};
-use metaloc_prover::smt::{Kind, Program};
-
-const DATA: &str = "extern int X[240], Y[240], val;\n";
-
-/// The verdict on `f` in C and in assembly.
-fn verdict(source: &str, assembly: &str) -> Verdict {
-    let folder = tempfile::tempdir().unwrap();
-    let (source_file, assembly_file) = (folder.path().join("f.c"), folder.path().join("g.s"));
-    std::fs::write(&source_file, format!("{DATA}{source}")).unwrap();
-    let frame = format!("\t.text\n\t.globl f\n\t.type f, @function\nf:\n{assembly}\n\t.size f, .-f\n");
-    std::fs::write(&assembly_file, frame).unwrap();
-    let text = compile::text(judging::llvm(), &source_file, &["-fwrapv".to_owned()]).unwrap();
-    let module = Module::parse("f.c", &text).unwrap();
-    let object = judging::object("gcc-12".as_ref(), &assembly_file, &[], folder.path());
-    let object = ObjectFile::parse("f.o", &std::fs::read(object).unwrap()).unwrap();
-    let code = object.function("f").unwrap().clone();
-    prove(&module, &code, &Program::find(Kind::Z3).unwrap(), ProveOptions::default()).unwrap().0
-}
+use assembled::verdict;
+use metaloc_prover::prove::Verdict;
 
 /// Two elements in each turn, up to `n` rounded down; `rounded` may change the end in `%ecx`.
 fn by_two(rounded: &str) -> Verdict {
@@ -42,6 +24,7 @@ fn by_two(rounded: &str) -> Verdict {
     );
     verdict(
         "int f(int n) {\n  for (int i = 0; i < n; i++)\n    X[i] = Y[i] + val;\n  return 0;\n}\n",
+        &["-fwrapv"],
         &assembly,
     )
 }
@@ -68,7 +51,7 @@ fn elsewhere(condition: &str) -> Verdict {
          3:\txorl %eax, %eax\n\tret\n4:\tmovl $7, X(%rip)\n\tincq %rax\n\tincq %rcx\n\tjmp 1b"
     );
     let source = "int f(int k) {\n  if (k > 0)\n    for (int i = 0; i < 20; i++)\n      X[i] = Y[i + k];\n  return 0;\n}\n";
-    verdict(source, &assembly)
+    verdict(source, &["-fwrapv"], &assembly)
 }
 
 #[test]

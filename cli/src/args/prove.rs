@@ -73,7 +73,7 @@ pub struct Prove {
 pub enum SearchOrder {
     /// What fits the runs of both programs, and relates most, first
     Ranked,
-    /// The shortest path of the source first, whatever the runs say: for comparison, gives up on most loops so far
+    /// The least unrolled path of the source first, and the last choice taken back when it was wrong: for comparison
     Static,
 }
 

@@ -58,17 +58,11 @@ impl Search<'_> {
         if fitting.is_empty() {
             fitting = self.beyond_undefined(product, node, path);
         }
-        let forbidden = self.options.required.has(Class::Progress);
         fitting.retain(|hops| {
             let step = Step { machine: path.clone(), source: hops.clone() };
-            let idle = hops.is_empty() && forbidden && idle_cycle(product, node, at, path);
-            !idle && !self.wrong.contains(&(at.0, at.1, step))
+            !self.is_idle(product, node, path, hops) && !self.wrong.contains(&(at.0, at.1, step))
         });
         self.effort.candidates += fitting.len();
-        if self.options.order == Order::Static {
-            let source = fitting.into_iter().min_by_key(Vec::len);
-            return Ok(source.map(|source| Step { machine: path.clone(), source }));
-        }
         if fitting.len() > 4 && path.to == at.1 {
             let likely = self.likely_hops(&taking, at, &fitting);
             fitting.sort_by_key(|hops| hops.len().abs_diff(likely));
@@ -118,6 +112,26 @@ impl Search<'_> {
         }
         ranked.sort();
         Ok(ranked.into_iter().next().map(|(_, source)| Step { machine: path.clone(), source }))
+    }
+
+    /// All sequences of anchors that the source passes in some state that takes a path, whatever becomes of memory.
+    pub(super) fn enumerated(&self, product: &Product, node: usize, path: &Path) -> Vec<Vec<PointId>> {
+        let from = product.nodes[node].source;
+        let taking = self.taking_path(product, node, path);
+        let seen = taking.iter().take(FITTED_STATES).map(|(_, after)| self.seen(after, from, path));
+        let mut found: BTreeSet<Vec<PointId>> = seen.flat_map(|seen| seen.fitting).collect();
+        if found.is_empty() {
+            found.extend(self.beyond_undefined(product, node, path));
+        }
+        found.retain(|hops| !self.is_idle(product, node, path, hops));
+        found.into_iter().collect()
+    }
+
+    /// Whether the source would stay where it is on a whole cycle of the product.
+    fn is_idle(&self, product: &Product, node: usize, path: &Path, hops: &[PointId]) -> bool {
+        let at = (product.nodes[node].source, product.nodes[node].machine);
+        let forbidden = self.options.required.has(Class::Progress);
+        hops.is_empty() && forbidden && idle_cycle(product, node, at, path)
     }
 
     /// States of a node that take a path.

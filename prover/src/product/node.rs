@@ -1,10 +1,10 @@
 //! A node of the product: a pair of points, what is known to happen there, and the strongest invariant of the
 //! grammar that all of it satisfies (Counter, section 3.4). Every further state weakens the invariant or
-//! leaves it.
+//! leaves it. Inequalities are proposed in `bounds`.
 
 use super::columns::{Column, Columns, Place};
 use super::problem::Setting;
-use crate::affine::{Cover, Relation, odd_inverse};
+use crate::affine::{Cover, Relation};
 use crate::bits::{Bits, mask};
 use crate::expr::{Arena, CompareOp, ExprId};
 use crate::graph::PointId;
@@ -13,11 +13,10 @@ use crate::run::code::Code;
 use crate::run::state::{State, Table};
 use std::collections::BTreeSet;
 
+mod bounds;
+
 /// Most states that are kept to be run on; the covers take in all.
 const KEPT_STATES: usize = 96;
-
-/// What is rounded to the step of a loop is not this far from what it was.
-const FAR_END: i128 = 128;
 
 /// A pair of points with its invariant.
 #[derive(Debug, Clone)]
@@ -175,195 +174,6 @@ impl Node {
         (machine, source)
     }
 
-    /// Sets up inequalities, of which all states seen so far satisfy each: with the constants given and with
-    /// the extremes that were seen.
-    pub fn propose_bounds(&mut self, arena: &mut Arena, table: &mut Table, constants: &BTreeSet<Bits>) {
-        self.bounds.clear();
-        let mut proposed: Vec<(CompareOp, bool, Operand, Operand)> = Vec::new();
-        for (side, columns, width_bits) in
-            [(&self.narrow, &self.columns.narrow, 32), (&self.wide, &self.columns.wide, 64)]
-        {
-            if side.cover.is_empty() {
-                continue;
-            }
-            let mut terms = Vec::new();
-            // What is defined by others has their bounds.
-            let defined: BTreeSet<usize> =
-                side.cover.relations().iter().filter_map(|relation| relation.defines).collect();
-            for (number, column) in columns.iter().enumerate() {
-                let bounded = matches!(column.place, Place::Value(_) | Place::Register(_));
-                if !bounded || defined.contains(&number) {
-                    continue;
-                }
-                terms.push(column);
-                let term = || Operand::Column(column.clone());
-                let mut limits: BTreeSet<Bits> =
-                    constants.iter().copied().filter(|bits| bits.width_bits() == width_bits).collect();
-                limits.insert(Bits::new(width_bits, 0));
-                limits.insert(Bits::new(width_bits, side.most[number]));
-                limits.insert(Bits::new(width_bits, side.least[number]));
-                limits.insert(Bits::new(width_bits, side.most_signed[number] as u128));
-                limits.insert(Bits::new(width_bits, side.least_signed[number] as u128));
-                if width_bits == 64 && column.is_machine() {
-                    // A 32-bit value with zeros above, or one that is not negative.
-                    limits.extend([31, 32].map(|bits| Bits::new(width_bits, mask(bits))));
-                }
-                if let Some(quotient) = self.quotient(side, number, column, width_bits) {
-                    proposed.push(quotient);
-                }
-                for limit in limits {
-                    let constant = || Operand::Constant(limit);
-                    for relation in [CompareOp::Ult, CompareOp::Slt] {
-                        proposed.push((relation, true, term(), constant()));
-                        proposed.push((relation, true, constant(), term()));
-                    }
-                }
-            }
-            // Pairs only of values of the source: those of the machine follow by affine relations.
-            for left in terms.iter().filter(|column| !column.is_machine()) {
-                for right in terms.iter().filter(|column| !column.is_machine() && column.place != left.place)
-                {
-                    let (left, right) =
-                        (|| Operand::Column((*left).clone()), || Operand::Column((*right).clone()));
-                    proposed.push((CompareOp::Slt, false, left(), right()));
-                    proposed.push((CompareOp::Slt, true, left(), right()));
-                }
-            }
-            self.propose_ends(side, columns, &defined, &mut proposed);
-        }
-        for (relation, or_equal, left, right) in proposed {
-            let bound = Bound::new(arena, table, relation, or_equal, left, right);
-            if let Some(bound) = bound
-                && self.states.iter().all(|state| bound.code.bits(state)[0].is_set())
-                && self.within_extremes(&bound)
-            {
-                self.bounds.push(bound);
-            }
-        }
-    }
-
-    /// Bounds on registers that nothing defines: an unrolled loop ends at a register that is a value of the source
-    /// or a constant, rounded to a multiple of the step; often as an offset or an address.
-    fn propose_ends(
-        &self,
-        side: &Side,
-        columns: &[Column],
-        defined: &BTreeSet<usize>,
-        proposed: &mut Vec<(CompareOp, bool, Operand, Operand)>,
-    ) {
-        let width_bits = side.cover.width_bits();
-        let known = self.known_registers();
-        let points: Vec<Vec<Bits>> = self.states.iter().map(|state| side.code.bits(state)).collect();
-        let numbers = |wanted: &dyn Fn(&Column) -> bool| -> Vec<usize> {
-            (0..columns.len()).filter(|number| wanted(&columns[*number])).collect()
-        };
-        let mut ends = numbers(&|column| column.is_general() && !is_half(column, &known));
-        ends.retain(|number| !defined.contains(number));
-        let values = numbers(&|column| match column.place {
-            Place::Value(_) => true,
-            // What the sign-extended one is equal to, if it is not negative.
-            Place::SignExtended(_) => width_bits == 64,
-            _ => false,
-        });
-        let bases = numbers(&|column| matches!(column.place, Place::Address(_)));
-        let one = Bits::new(width_bits, 1);
-        for end in ends {
-            let other = || Operand::Column(columns[end].clone());
-            for value in values.iter().copied().map(Some).chain([None]) {
-                for base in bases.iter().copied().map(Some).chain([None]) {
-                    for factor in [1, 4].into_iter().take(if value.is_some() { 2 } else { 1 }) {
-                        let factor = Bits::new(width_bits, factor);
-                        let terms = value.map(|value| (factor, value)).into_iter();
-                        let terms: Vec<(Bits, usize)> = terms.chain(base.map(|base| (one, base))).collect();
-                        if terms.is_empty() {
-                            continue;
-                        }
-                        let at = |point: &Vec<Bits>| {
-                            let zero = Bits::new(width_bits, 0);
-                            terms.iter().fold(zero, |sum, (factor, number)| {
-                                sum.add(Bits::new(
-                                    width_bits,
-                                    factor.value().wrapping_mul(point[*number].value()),
-                                ))
-                            })
-                        };
-                        let named = |terms: &[(Bits, usize)]| -> Vec<(Bits, Column)> {
-                            terms.iter().map(|(factor, number)| (*factor, columns[*number].clone())).collect()
-                        };
-                        let sum = || Operand::Sum(Bits::new(width_bits, 0), named(&terms));
-                        if points.iter().all(|point| at(point).value() <= point[end].value()) {
-                            proposed.push((CompareOp::Ult, false, sum(), other()));
-                            proposed.push((CompareOp::Ult, true, sum(), other()));
-                        }
-                        if value.is_some() && base.is_none() && factor == one {
-                            for or_equal in [false, true] {
-                                proposed.push((CompareOp::Slt, or_equal, sum(), other()));
-                                proposed.push((CompareOp::Slt, or_equal, other(), sum()));
-                            }
-                        }
-                        let distances = points.iter().map(|point| at(point).sub(point[end]));
-                        if let Some((least, most)) = window(distances) {
-                            let less = |bits: Bits| Bits::new(width_bits, 0).sub(bits);
-                            let mut terms = named(&terms);
-                            terms.push((less(one), columns[end].clone()));
-                            let distance = Operand::Sum(less(least), terms);
-                            let most = Operand::Constant(most.sub(least));
-                            proposed.push((CompareOp::Ult, true, distance, most));
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// The bound that says what a counter is a multiple of, where that is not a power of two (affine relations
-    /// say that), and how far it gets: a loop that ends when the counter equals its limit needs both.
-    fn quotient(
-        &self,
-        side: &Side,
-        number: usize,
-        column: &Column,
-        width_bits: u32,
-    ) -> Option<(CompareOp, bool, Operand, Operand)> {
-        if !matches!(column.place, Place::Value(_)) || side.least_signed[number] < 0 {
-            return None;
-        }
-        let values: BTreeSet<u128> =
-            self.states.iter().map(|state| side.code.bits(state)[number].value()).collect();
-        let first = *values.first()?;
-        let step = values.iter().fold(0, |step, value| greatest_divisor(step, value - first));
-        let step = step >> step.checked_ilog2().map_or(0, |_| step.trailing_zeros());
-        if values.len() < 3 || !(2..1 << 16).contains(&step) {
-            return None;
-        }
-        let rest = first % step;
-        let inverse = odd_inverse(step) & mask(width_bits);
-        let constant = Bits::new(width_bits, inverse.wrapping_mul(rest).wrapping_neg());
-        let quotient = Operand::Sum(constant, vec![(Bits::new(width_bits, inverse), column.clone())]);
-        let most = Operand::Constant(Bits::new(width_bits, (side.most[number] - rest) / step));
-        Some((CompareOp::Ult, true, quotient, most))
-    }
-
-    /// Whether states that were not kept satisfy a bound with a constant, too.
-    fn within_extremes(&self, bound: &Bound) -> bool {
-        let (column, constant, below) = match (&bound.left, &bound.right) {
-            (Operand::Column(column), Operand::Constant(constant)) => (column, constant, true),
-            (Operand::Constant(constant), Operand::Column(column)) => (column, constant, false),
-            _ => return true,
-        };
-        for (side, columns) in [(&self.narrow, &self.columns.narrow), (&self.wide, &self.columns.wide)] {
-            if let Some(number) = columns.iter().position(|known| known == column) {
-                return match (bound.relation, below) {
-                    (CompareOp::Slt, true) => side.most_signed[number] <= constant.signed(),
-                    (CompareOp::Slt, false) => constant.signed() <= side.least_signed[number],
-                    (_, true) => side.most[number] <= constant.value(),
-                    (_, false) => constant.value() <= side.least[number],
-                };
-            }
-        }
-        true
-    }
-
     /// The invariant, as a list of which all hold. Nothing if no state was seen: then it is false.
     pub fn invariants(&self, arena: &mut Arena) -> Option<Vec<Invariant>> {
         if self.wide.cover.is_empty() {
@@ -498,49 +308,6 @@ impl Side {
     }
 }
 
-impl Bound {
-    fn new(
-        arena: &mut Arena,
-        table: &mut Table,
-        relation: CompareOp,
-        or_equal: bool,
-        left: Operand,
-        right: Operand,
-    ) -> Option<Bound> {
-        let mut value = |operand: &Operand| match operand {
-            Operand::Constant(bits) => arena.constant(*bits),
-            Operand::Column(column) => column.value,
-            Operand::Sum(constant, terms) => {
-                let terms: Vec<_> =
-                    terms.iter().map(|(factor, column)| (factor.value(), column.value)).collect();
-                arena.sum(*constant, &terms)
-            }
-        };
-        let (low, high) = (value(&left), value(&right));
-        let condition = if or_equal {
-            let greater = arena.compare(relation, high, low);
-            arena.not(greater)
-        } else {
-            arena.compare(relation, low, high)
-        };
-        let trivial = |operand: &Operand, end: [u128; 2]| match operand {
-            Operand::Constant(bits) => end.iter().any(|end| bits.value() == end & mask(bits.width_bits())),
-            Operand::Column(_) | Operand::Sum(..) => false,
-        };
-        // Below the largest, above the least: these say nothing.
-        let width_bits = arena.width_bits(low);
-        let (least, most) = match relation {
-            CompareOp::Slt => (1 << (width_bits - 1), mask(width_bits - 1)),
-            _ => (0, mask(width_bits)),
-        };
-        if or_equal && (trivial(&left, [least; 2]) || trivial(&right, [most; 2])) {
-            return None;
-        }
-        let code = Code::new(arena, table, &[condition]);
-        Some(Bound { condition, relation, or_equal, left, right, code })
-    }
-}
-
 /// The bit that is set where a relation holds.
 fn zero(arena: &mut Arena, width_bits: u32, relation: &Relation, columns: &[Column]) -> ExprId {
     let sum = sum(arena, width_bits, relation, columns, None);
@@ -579,26 +346,6 @@ pub fn definition<'a>(
     let rest = sum(arena, width_bits, relation, columns, Some(number));
     let value = arena.sum(Bits::new(width_bits, 0), &[(mask(width_bits), rest)]);
     Some((&columns[number], value))
-}
-
-/// The least and the most of numbers that lie near each other on the circle, and are not all the same.
-fn window(numbers: impl Iterator<Item = Bits>) -> Option<(Bits, Bits)> {
-    let mut numbers = numbers.peekable();
-    let first = *numbers.peek()?;
-    let (mut least, mut most) = (0, 0);
-    for number in numbers {
-        let ahead = number.sub(first).signed();
-        (least, most) = (ahead.min(least), ahead.max(most));
-        if most - least >= FAR_END {
-            return None;
-        }
-    }
-    let near = |ahead: i128| first.add(Bits::new(first.width_bits(), ahead as u128));
-    (least < most).then(|| (near(least), near(most)))
-}
-
-fn greatest_divisor(left: u128, right: u128) -> u128 {
-    if right == 0 { left } else { greatest_divisor(right, left % right) }
 }
 
 /// Whether a column is a half of one of the registers.

@@ -230,9 +230,10 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
             64 if abi.address_bits == 64 => {
                 state.bits[place] = u128::from((1 << 33) + draw(1 << 40)) & !0xf;
             }
-            // Loop bounds and strides are small, strides even more so.
+            // Loop bounds and strides are small, strides even more so; which is which nobody knows.
             width_bits if seed % 4 != 3 => {
-                let small = if seed % 4 == 2 { draw(4) as i64 - 1 } else { draw(70) as i64 - 3 };
+                let stride = seed % 4 == 2 && (seed % 8 == 2 || draw(2) == 0);
+                let small = if stride { draw(4) as i64 - 1 } else { draw(70) as i64 - 3 };
                 state.bits[place] = small as u128 & crate::bits::mask(width_bits);
             }
             _ => {}

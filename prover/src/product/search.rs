@@ -16,7 +16,7 @@ use crate::graph::PointId;
 use crate::region::ADDRESS_PREFIX;
 use crate::run::state::{State, Table};
 use crate::smt::{SmtError, Solver};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// What the search may cost.
@@ -42,8 +42,8 @@ pub enum Order {
     /// Those that fit the runs of both programs, by what they relate.
     #[default]
     Ranked,
-    /// The shortest path of the source first, neither compared with what the runs do to memory nor ranked, and as
-    /// many wrong ones as there is time for: Counter's depth-first search, to compare with.
+    /// The least unrolled path of the source first, neither compared with what the runs do to memory nor ranked, and as
+    /// many wrong ones as there is time for: Counter's depth-first search, to compare with (see `depth_first`).
     Static,
 }
 
@@ -161,8 +161,10 @@ pub struct Effort {
 /// States that begin at the entry.
 const SEEDS: usize = 64;
 /// So many are tried, the source is run so far, and those are taken in which it does nothing undefined.
-const TRIED_SEEDS: u64 = 512;
+const TRIED_SEEDS: u64 = 1024;
 const DEFINED_HOPS: usize = 200;
+/// Paths that fewer states begin with are looked for further.
+const FEW_BEGUN: usize = 24;
 /// So many of these are tried for runs to the end.
 const TRIED_LONG_RUNS: usize = 32;
 /// Of these, how many are run to the end.
@@ -237,7 +239,10 @@ impl<'a> Search<'a> {
 
     /// A product with invariants that are inductive, if one is found. If not, [`Search::refuted`] may say why.
     pub fn run(&mut self) -> Result<Product, Failure> {
-        let found = self.find();
+        let found = match self.options.order {
+            Order::Ranked => self.find(),
+            Order::Static => self.find_depth_first(),
+        };
         if found.is_err() {
             self.refute();
         }
@@ -246,11 +251,7 @@ impl<'a> Search<'a> {
 
     fn find(&mut self) -> Result<Product, Failure> {
         let mut last = String::from("nothing");
-        let most_retries = match self.options.order {
-            Order::Ranked => self.options.most_retries,
-            Order::Static => usize::MAX,
-        };
-        for retry in 0..=most_retries {
+        for retry in 0..=self.options.most_retries {
             self.effort.retries = retry;
             let mut product = self.start();
             match self.complete(&mut product)? {
@@ -312,7 +313,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn start(&mut self) -> Product {
+    pub(super) fn start(&mut self) -> Product {
         let mut product = Product::default();
         let entry = self.node(&mut product, PointId(0), PointId(0));
         if self.seeds.is_empty() {
@@ -329,21 +330,35 @@ impl<'a> Search<'a> {
 
     /// Seeds of states from which the source does nothing undefined at first: the others show little. A few of
     /// those are taken where there is nothing else. First come those from which it gets through long loops: the
-    /// first ones are run to the end.
+    /// first ones are run to the end. Paths that few states begin with get more, and each has its share of long runs.
     fn choose_seeds(&mut self) -> Vec<u64> {
         let (mut long, mut short, mut undefined) = (Vec::new(), Vec::new(), Vec::new());
+        let mut begun = HashMap::<Option<Path>, usize>::new();
+        // Without parameters one run is as long as the other, and begins as it does.
+        let alike = self.context.setting.problem.parameters.is_empty();
         for seed in 0..TRIED_SEEDS {
+            let path = if alike { None } else { self.first_path(seed) };
+            let known = begun.get(&path).copied().unwrap_or(0);
+            if long.len() + short.len() >= SEEDS && known >= FEW_BEGUN {
+                if alike {
+                    break;
+                }
+                continue;
+            }
             match self.source_hops(seed, DEFINED_HOPS) {
                 Hops::End => short.push(seed),
-                Hops::Many => long.push(seed),
-                Hops::Undefined => undefined.push(seed),
+                Hops::Many => long.push((known, seed)),
+                Hops::Undefined => {
+                    undefined.push(seed);
+                    continue;
+                }
             }
-            if long.len() + short.len() == SEEDS {
-                break;
-            }
+            begun.insert(path, known + 1);
         }
-        // Without parameters one run is as long as the other.
-        if !self.context.setting.problem.parameters.is_empty() {
+        // Each path in turn.
+        long.sort_by_key(|(known, _)| *known);
+        let mut long: Vec<u64> = long.into_iter().map(|(_, seed)| seed).collect();
+        if !alike {
             let tried = long.iter().copied().take(TRIED_LONG_RUNS);
             let through = tried.filter(|seed| matches!(self.source_hops(*seed, LONG_STEPS), Hops::End));
             let through: Vec<u64> = through.take(LONG_RUNS as usize).collect();
@@ -352,6 +367,13 @@ impl<'a> Search<'a> {
         }
         let wanted = (SEEDS / 4).saturating_sub(long.len() + short.len());
         long.into_iter().chain(short).chain(undefined.into_iter().take(wanted)).collect()
+    }
+
+    /// The path that the machine begins with.
+    fn first_path(&mut self, seed: u64) -> Option<Path> {
+        let Context { arena, setting, table, .. } = &mut self.context;
+        let mut state = entry_state(arena, setting, table, seed);
+        self.replay.machine_path(&setting.machine_anchors, PointId(0), &mut state).ok()
     }
 
     /// How far the source gets from a state.
@@ -423,7 +445,7 @@ impl<'a> Search<'a> {
     }
 
     /// No candidate is left: the edge that led here is to blame, if there is one.
-    fn blame(&self, product: &Product, node: usize, path: &Path) -> Wrong {
+    pub(super) fn blame(&self, product: &Product, node: usize, path: &Path) -> Wrong {
         let setting = self.context.setting;
         let at = &product.nodes[node];
         let reason = Failure::NoCandidate {
@@ -437,7 +459,7 @@ impl<'a> Search<'a> {
     }
 
     /// A node and a path that some state at the node takes and no edge has, but for those given.
-    fn missing(&self, product: &Product, waiting: &[(usize, Path)]) -> Option<(usize, Path)> {
+    pub(super) fn missing(&self, product: &Product, waiting: &[(usize, Path)]) -> Option<(usize, Path)> {
         let setting = self.context.setting;
         for (number, node) in product.nodes.iter().enumerate() {
             if setting.machine_anchors.is_exit(node.machine) {
@@ -458,7 +480,7 @@ impl<'a> Search<'a> {
     }
 
     /// Adds an edge and runs the states of its start along it, and on.
-    fn add_edge(&mut self, product: &mut Product, from: usize, step: Step) {
+    pub(super) fn add_edge(&mut self, product: &mut Product, from: usize, step: Step) {
         let at = &product.nodes[from];
         let to = (step.source.last().copied().unwrap_or(at.source), step.machine.to);
         let to = self.node(product, to.0, to.1);

@@ -13,16 +13,21 @@ use crate::bits::Bits;
 use crate::expr::decompose::memory_equality;
 use crate::expr::normal::Normaliser;
 use crate::expr::substitute::Substitution;
-use crate::expr::{Arena, Assignment, CompareOp, ExprId, Node as Expr, Sort, evaluate};
+use crate::expr::{
+    Arena, Assignment, BinaryOp, CommutativeOp, CompareOp, ExprId, Node as Expr, Sort, evaluate,
+};
 use crate::graph::PointId;
 use crate::region::Region;
 use crate::run::code::{Code, is_unknown};
 use crate::run::state::{State, Table};
 use crate::smt::{Answer, Reason, SmtError, Solver};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// Conditions that a goal is split by: two to this power are the cases.
 const MOST_CONDITIONS: usize = 5;
+
+/// Factors below this, times a power of two, are cheap to multiply by.
+const EASY_FACTOR: u128 = 1 << 12;
 
 /// Everything that questions are asked with.
 pub struct Context<'a> {
@@ -87,6 +92,31 @@ pub struct Triple {
     pub lemmas: bool,
     /// Whether a solver showed that some case of a choice cannot be.
     pub cases: bool,
+}
+
+/// What an expression costs the solver: little, if it speaks of indices; some, if of memory, or if it multiplies by
+/// numbers of many bits; much, if it multiplies or divides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cost {
+    Little,
+    Some,
+    Much,
+}
+
+/// What lemmas may rest on, with what it costs.
+struct Hypotheses {
+    /// By the invariant and the machine's path.
+    known: Vec<(Cost, ExprId)>,
+    /// By a source that does nothing undefined.
+    promised: Vec<(Cost, ExprId)>,
+}
+
+impl Hypotheses {
+    fn up_to(&self, known: Cost, promised: Cost) -> Vec<ExprId> {
+        let known = self.known.iter().filter(|(cost, _)| *cost <= known);
+        let promised = self.promised.iter().filter(|(cost, _)| *cost <= promised);
+        known.chain(promised).map(|(_, bit)| *bit).collect()
+    }
 }
 
 /// What rewriting may use on an edge once `goal` is shown there, which implies that the two are equal.
@@ -284,13 +314,43 @@ impl Context<'_> {
         if matches!(first, Outcome::Holds(_)) || triple.defined.is_empty() {
             return Ok((first, false));
         }
+        // That sums and products of what is in memory do not overflow seldom matters, and costs most.
+        let easy: Vec<ExprId> =
+            triple.defined.iter().copied().filter(|bit| self.cost(*bit) == Cost::Little).collect();
+        if !easy.is_empty() && easy.len() < triple.defined.len() {
+            let given: Vec<ExprId> = given.iter().chain(&easy).copied().collect();
+            let second = self.implied(name, &mut triple.assumed, &given, goal)?;
+            if matches!(second, Outcome::Holds(_)) {
+                return Ok((second, true));
+            }
+        }
         let given: Vec<ExprId> = given.iter().chain(&triple.defined).copied().collect();
         Ok((self.implied(name, &mut triple.assumed, &given, goal)?, true))
     }
 
+    /// What an expression costs the solver.
+    fn cost(&self, id: ExprId) -> Cost {
+        let few_bits = |width_bits: u32, factor: u128| {
+            let size = Bits::new(width_bits, factor).signed().unsigned_abs();
+            size == 0 || size >> size.trailing_zeros() < EASY_FACTOR
+        };
+        let parts = self.arena.reachable(&[id]).into_iter();
+        let costs = parts.map(|part| match self.arena.node(part) {
+            Expr::Commutative(CommutativeOp::Product, _) | Expr::Apply { .. } => Cost::Much,
+            Expr::Binary(BinaryOp::UDiv | BinaryOp::URem | BinaryOp::SDiv | BinaryOp::SRem, ..) => Cost::Much,
+            Expr::Load { .. } | Expr::Store { .. } => Cost::Some,
+            Expr::Sum { constant, terms } => {
+                let cheap = terms.iter().all(|(factor, _)| few_bits(constant.width_bits(), *factor));
+                if cheap { Cost::Little } else { Cost::Some }
+            }
+            _ => Cost::Little,
+        });
+        costs.max().unwrap_or(Cost::Little)
+    }
+
     /// Lets rewriting use what the solver shows about the terms of some expressions: extensions of sums that do
-    /// not overflow, conditions that are the same in all the states, and loads from beside what was stored. Says
-    /// whether it found any.
+    /// not overflow, conditions that are the same in all the states, and loads from beside what was stored; if there is
+    /// nothing of the kind, addresses that are the same in all the states. Says whether it found any.
     pub fn add_lemmas(
         &mut self,
         name: &str,
@@ -306,7 +366,10 @@ impl Context<'_> {
         let (mut candidates, mut loads) = (Vec::new(), Vec::new());
         for id in self.arena.reachable(&roots) {
             if let Some(spread) = spread_extension(self.arena, id) {
-                candidates.push(self.equality(id, spread));
+                // No address is a product of what is in memory.
+                if self.cost(id) != Cost::Much {
+                    candidates.push(self.equality(id, spread));
+                }
             } else if let Expr::Choice { condition, .. } = *self.arena.node(id) {
                 candidates.extend(self.constant_value(condition, states));
             } else if matches!(self.arena.node(id), Expr::Variable(_))
@@ -319,11 +382,18 @@ impl Context<'_> {
                 loads.extend(self.load_past_stores(id, (memory, address, bytes), states));
             }
         }
-        let given: Vec<ExprId> = given.iter().chain(&triple.defined).copied().collect();
-        let hypotheses = self.rewritten(&mut triple.assumed, &given);
+        let promised = triple.defined.clone();
+        let (known, promised) =
+            (self.rewritten(&mut triple.assumed, given), self.rewritten(&mut triple.assumed, &promised));
+        let costs = |bits: Vec<ExprId>| bits.into_iter().map(|bit| (self.cost(bit), bit)).collect();
+        let hypotheses = Hypotheses { known: costs(known), promised: costs(promised) };
         // Apart, because the latter are harder: a question without an answer settles none of its lemmas.
         let mut shown = self.shown_lemmas(&format!("{name} lemmas"), &hypotheses, candidates)?;
         shown.extend(self.shown_lemmas(&format!("{name} loads"), &hypotheses, loads)?);
+        if shown.is_empty() {
+            let addresses = self.same_addresses(&roots, states);
+            shown = self.shown_lemmas(&format!("{name} addresses"), &hypotheses, addresses)?;
+        }
         let found = !shown.is_empty();
         triple.lemmas |= found;
         for Lemma { term, value, .. } in shown {
@@ -333,15 +403,43 @@ impl Context<'_> {
         Ok(found)
     }
 
-    /// Those lemmas that follow: all are asked for at once, and a model tells which ones are wrong.
+    /// Those lemmas that follow. One that costs the solver much may cost the answer to all, and so may a hypothesis: so
+    /// each is asked for with others like it, and without what costs more than the lemma itself; a lemma about indices
+    /// also with what is known of memory, but not with what is promised of it.
     fn shown_lemmas(
+        &mut self,
+        name: &str,
+        hypotheses: &Hypotheses,
+        mut candidates: Vec<Lemma>,
+    ) -> Result<Vec<Lemma>, SmtError> {
+        candidates.sort_unstable();
+        candidates.dedup();
+        let mut open: Vec<(Cost, Lemma)> =
+            candidates.into_iter().map(|lemma| (self.cost(lemma.goal), lemma)).collect();
+        let mut shown = Vec::new();
+        let levels = [
+            (Cost::Little, Cost::Little, Cost::Little),
+            (Cost::Little, Cost::Some, Cost::Little),
+            (Cost::Some, Cost::Some, Cost::Some),
+            (Cost::Much, Cost::Much, Cost::Much),
+        ];
+        for (number, (of, known, promised)) in levels.into_iter().enumerate() {
+            let asked = open.iter().filter(|(cost, _)| *cost == of).map(|(_, lemma)| *lemma).collect();
+            let given = hypotheses.up_to(known, promised);
+            let following = self.following(&format!("{name} {number}"), &given, asked)?;
+            open.retain(|(_, lemma)| !following.contains(lemma));
+            shown.extend(following);
+        }
+        Ok(shown)
+    }
+
+    /// Those lemmas that follow: all are asked for at once, and a model tells which ones are wrong.
+    fn following(
         &mut self,
         name: &str,
         hypotheses: &[ExprId],
         mut candidates: Vec<Lemma>,
     ) -> Result<Vec<Lemma>, SmtError> {
-        candidates.sort_unstable();
-        candidates.dedup();
         for round in 0..24 {
             if candidates.is_empty() {
                 break;
@@ -390,6 +488,38 @@ impl Context<'_> {
         }
         let value = self.arena.load(before, address, bytes);
         Some(Lemma { term, value, goal: and(self.arena, &goals) })
+    }
+
+    /// Addresses of loads and stores that are the same in all the states and written differently (`4*i` is where the
+    /// rounded end was): each is the shortest of them.
+    fn same_addresses(&mut self, roots: &[ExprId], states: &[&State]) -> Vec<Lemma> {
+        if states.is_empty() {
+            return Vec::new();
+        }
+        let mut addresses = Vec::new();
+        for id in self.arena.reachable(roots) {
+            if let Expr::Load { address, .. } | Expr::Store { address, .. } = *self.arena.node(id)
+                && !addresses.contains(&address)
+                && !self.arena.reachable(&[address]).into_iter().any(|part| is_unknown(self.arena, part))
+            {
+                addresses.push(address);
+            }
+        }
+        let code = Code::new(self.arena, &mut self.table, &addresses);
+        let mut alike = BTreeMap::<Vec<u128>, Vec<ExprId>>::new();
+        let seen: Vec<Vec<Bits>> = states.iter().map(|state| code.bits(state)).collect();
+        for (number, address) in addresses.into_iter().enumerate() {
+            let values = seen.iter().map(|bits| bits[number].value()).collect();
+            alike.entry(values).or_default().push(address);
+        }
+        let mut lemmas = Vec::new();
+        for group in alike.into_values().filter(|group| group.len() > 1) {
+            let size = |id: &ExprId| (self.arena.reachable(&[*id]).len(), *id);
+            let Some(shortest) = group.iter().copied().min_by_key(size) else { continue };
+            let others = group.into_iter().filter(|address| *address != shortest);
+            lemmas.extend(others.map(|address| self.equality(address, shortest)));
+        }
+        lemmas
     }
 
     /// The bit that is set if two pieces of memory do not overlap; addresses wrap around. They overlap if one
