@@ -4,25 +4,30 @@
 //! its loop more than once on the edge, memory decides first: where the machine has stored something, the source goes on
 //! to where it has stored the same, and it does not pass its own next store before the machine has done that one. So
 //! each store of a scalar unrolled body has its own iteration, and what comes after a vector store belongs to the last
-//! iteration that it served. Where there are no stores on such an edge, the source stays in its first iteration. Within
-//! these bounds the line table decides: the next point that has the line and the column of a row at the pc, unless more
+//! iteration that it served. Where there are no stores in these iterations, the source stays in the first of them until it
+//! leaves the loop. Within these bounds the line table decides: the next point that has the line and the column of a row at the pc, unless more
 //! of the instructions that follow agree if the source waits ([`Ahead`]): compilers interleave statements. No row, or
 //! line 0: the point stays. Where the memories are not seen to be the same again up to the end of the edge, nothing is
 //! known from the first such store on.
+//!
+//! An instruction that the machine may pass by (a store for one lane of a condition) belongs to where the source is before
+//! the branch, or to where its line is from there on; the source does not move for it.
 //!
 //! An instruction that comes before its turn, or after it, belongs to two points: the one that the source is at, and the
 //! one of the same iteration that its line names ([`Scheduled::also`]). What is said of a variable has to hold at both.
 
 use crate::dwarf::lines::LineColumn;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A position of the machine on an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineStep {
     /// The pc.
     pub pc: u64,
-    /// Whether memory was written since the position before.
-    pub stored: bool,
+    /// How often memory was written since the position before, at most.
+    pub stores: usize,
+    /// Whether the machine may pass it by: what it writes aside counts where its ways meet again.
+    pub aside: bool,
 }
 
 /// A position of the source on an edge.
@@ -34,6 +39,8 @@ pub struct SourceStep {
     pub stored: bool,
     /// How often its point was met before on the edge.
     pub round: usize,
+    /// The same number in one block of the source: how many have been passed on the edge.
+    pub block: usize,
     /// Lines of the branches of which one is taken from here to the next position without them.
     pub branches: Vec<u64>,
 }
@@ -57,6 +64,19 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
+    /// At a position of the source, by a row that covers the instruction.
+    fn new(source: &[SourceStep], at: usize, row: Option<LineColumn>, bounds: Bounds) -> Scheduled {
+        let off = row.filter(|row| row.0 != source[at].place.0);
+        let also = off.map_or(Some((at, at)), |row| elsewhere(source, at, row));
+        Scheduled {
+            source: at,
+            also: also.unwrap_or((at, at)),
+            grouped: bounds.rounds.is_some_and(|last| at < last),
+            agrees: also.is_some(),
+            synced: None,
+        }
+    }
+
     /// All positions that it belongs to.
     pub fn positions(&self) -> impl Iterator<Item = usize> {
         let source = self.source;
@@ -73,33 +93,70 @@ pub fn shared(
     found: &[Option<Scheduled>],
     (other_machine, other_source): (&[MachineStep], &[SourceStep]),
 ) -> Synced {
-    fn alike<T: PartialEq>(left: &[T], right: &[T]) -> usize {
-        left.iter().zip(right).take_while(|(left, right)| left == right).count()
-    }
     let (machine_alike, source_alike) = (alike(machine, other_machine), alike(source, other_source));
     let synced = found.iter().map(|found| found.and_then(|found| found.synced)).enumerate();
     let known = synced.take(machine_alike).filter_map(|(number, synced)| Some((number, synced?)));
     known.take_while(|(_, synced)| *synced < source_alike).collect()
 }
 
-/// The point of the source for each position of the machine, if it is known. `same_memory` and `reached` are asked of a
-/// pair of positions; `stores_at_end` says whether the machine's last step, which has no position after it, may write.
+/// One edge with what was found for it.
+#[derive(Debug)]
+pub struct Edge {
+    /// Positions of the machine.
+    pub machine: Vec<MachineStep>,
+    /// Positions of the source.
+    pub source: Vec<SourceStep>,
+    /// By position of the machine.
+    pub found: Vec<Option<Scheduled>>,
+}
+
+/// Makes edges from one node agree: as long as both programs go the same way on two of them nobody can know which one it
+/// is, so the source is where it is on both, the earlier of two positions.
+pub fn agree(edges: &mut [Edge]) {
+    let count = edges.len();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (left, right) in (0..count).flat_map(|left| (0..count).map(move |right| (left, right))) {
+            let machine_alike = alike(&edges[left].machine, &edges[right].machine);
+            let source_alike = alike(&edges[left].source, &edges[right].source);
+            for number in 0..machine_alike {
+                let Some(one) = edges[left].found[number] else { continue };
+                let later = edges[right].found[number].is_none_or(|other| one.source < other.source);
+                if later && one.source < source_alike && one.also.1 <= source_alike {
+                    edges[right].found[number] = Some(one);
+                    changed = true;
+                }
+            }
+        }
+    }
+}
+
+fn alike<T: PartialEq>(left: &[T], right: &[T]) -> usize {
+    left.iter().zip(right).take_while(|(left, right)| left == right).count()
+}
+
+/// What is asked about a pair of positions, of the machine and of the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// Whether the memories are seen to be the same, at little cost.
+    SameMemory,
+    /// Whether they are shown to be the same, at any cost.
+    SurelySameMemory,
+    /// Whether the source certainly gets there.
+    Reached,
+}
+
+/// The point of the source for each position of the machine, if it is known. `stores_at_end` says whether the machine's
+/// last step, which has no position after it, may write.
 pub fn schedule<E>(
     (machine, stores_at_end): (&[MachineStep], bool),
     source: &[SourceStep],
     (rows, known): (&BTreeMap<u64, Vec<LineColumn>>, &Synced),
-    mut same_memory: impl FnMut(usize, usize) -> Result<bool, E>,
-    mut reached: impl FnMut(usize, usize) -> Result<bool, E>,
+    mut ask: impl FnMut(Question, usize, usize) -> Result<bool, E>,
 ) -> Result<Vec<Option<Scheduled>>, E> {
-    let again = source.iter().rev().skip(1).any(|step| step.round > 0);
-    let stores = again && source.iter().any(|step| step.stored);
-    let bounds = match (again, stores) {
-        (false, _) => Bounds::None,
-        (true, true) => Bounds::Store,
-        // Nothing tells the iterations of the edge apart.
-        (true, false) => Bounds::Round,
-    };
-    let last_store = machine.iter().rposition(|step| step.stored);
+    let bounds = Bounds::of(source);
+    let last_store = machine.iter().rposition(|step| step.stores > 0);
     let last_source_store = source.iter().rposition(|step| step.stored);
     let mut found: Vec<Scheduled> = Vec::new();
     let ahead = Ahead::new(machine, source, rows, bounds);
@@ -109,55 +166,70 @@ pub fn schedule<E>(
     // Since the memories were last the same: the first position of the machine, that of the source, and stores.
     let (mut since, mut synced, mut done) = (0, 0, 0);
     for (number, step) in machine.iter().enumerate() {
-        if step.stored && stores {
+        let own = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
+        // Without a row of its own an instruction is of the line of the one before it in the file.
+        let covering = rows.range(..=step.pc).next_back().and_then(|(_, rows)| rows.last());
+        let covering = covering.filter(|row| row.0 != 0 && number > 0);
+        if step.aside {
+            let ahead = covering.and_then(|row| next_in_line(source, at, *row, bounds));
+            let here = match ahead.filter(|ahead| behind.is_none() && *ahead != at) {
+                Some(ahead) if ask(Question::Reached, number, ahead)? => ahead,
+                _ => at,
+            };
+            found.push(Scheduled::new(source, here, covering.copied(), bounds));
+            continue;
+        }
+        if step.stores > 0 && bounds.store {
             behind = behind.or(Some(number));
-            done += 1;
+            done += step.stores;
         }
         let mut here = None;
         if behind.is_some() {
             // Memory can only be the same right after a store of the source.
-            for next in (at + 1..source.len()).filter(|next| source[*next].stored) {
+            let later: Vec<usize> = (at + 1..source.len()).filter(|next| source[*next].stored).collect();
+            let mut same = None;
+            for next in &later {
                 // At the end of the edge the memories are the same, and nobody writes any more until then.
                 let finished =
-                    Some(number) >= last_store && !stores_at_end && Some(next) == last_source_store;
+                    Some(number) >= last_store && !stores_at_end && Some(*next) == last_source_store;
                 let told = known.get(&number);
-                if told.map_or(finished, |told| *told == next) || told.is_none() && same_memory(number, next)?
+                if told.map_or(finished, |told| told == next)
+                    || told.is_none() && ask(Question::SameMemory, number, *next)?
                 {
-                    if reached(number, next)? {
-                        let served = source[synced + 1..=next].iter().filter(|step| step.stored).count();
-                        found[since..].iter_mut().for_each(|found| found.grouped |= served > done);
-                        (at, behind, here) = (next, None, Some(next));
-                        (since, synced, done) = (number, next, 0);
-                    }
+                    same = Some(*next);
                     break;
                 }
             }
+            // A store of the machine that is one of the source may be hard to recognise.
+            if same.is_none()
+                && step.stores > 0
+                && let Some(next) = later.get(done - 1)
+                && ask(Question::SurelySameMemory, number, *next)?
+            {
+                same = Some(*next);
+            }
+            if let Some(next) = same
+                && ask(Question::Reached, number, next)?
+            {
+                let served = source[synced + 1..=next].iter().filter(|step| step.stored).count();
+                found[since..].iter_mut().for_each(|found| found.grouped |= served > done);
+                (at, behind, here) = (next, None, Some(next));
+                (since, synced, done) = (number, next, 0);
+            }
         }
-        let rows = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
         // A node has its own point.
         if behind.is_none() && number > 0 && ahead.moves(number, at) {
-            for row in rows {
+            for row in own {
                 if let Some(next) = next_in_line(source, at, *row, bounds)
                     && next != at
-                    && reached(number, next)?
+                    && ask(Question::Reached, number, next)?
                 {
                     at = next;
                 }
             }
         }
-        if let Some(row) = rows.last().filter(|row| row.0 != 0 && number > 0) {
-            astray = Some(*row);
-        }
-        // Without a row of its own an instruction is of the line of the one before it.
-        let off = astray.filter(|row| row.0 != source[at].place.0);
-        let also = off.map_or(Some((at, at)), |row| elsewhere(source, at, row));
-        found.push(Scheduled {
-            source: at,
-            also: also.unwrap_or((at, at)),
-            grouped: bounds == Bounds::Round,
-            agrees: also.is_some(),
-            synced: here,
-        });
+        astray = covering.copied().or(astray);
+        found.push(Scheduled { synced: here, ..Scheduled::new(source, at, astray, bounds) });
     }
     let known = behind.unwrap_or(machine.len());
     if behind.is_some() {
@@ -214,7 +286,7 @@ impl Ahead {
         for (number, step) in machine.iter().enumerate().rev() {
             let rows = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
             let line = rows.last().map_or(0, |row| row.0);
-            let next = machine.get(number + 1).filter(|next| bounds != Bounds::Store || !next.stored);
+            let next = machine.get(number + 1).filter(|next| !bounds.store || next.aside || next.stores == 0);
             let after = |at: usize| match next {
                 Some(_) => gains[(number + 1) * positions + at],
                 None => (0, 0),
@@ -225,6 +297,9 @@ impl Ahead {
             };
             let found: Vec<(u32, u32)> = (0..positions)
                 .map(|at| {
+                    if step.aside {
+                        return after(at);
+                    }
                     let go = |at, row: &LineColumn| next_in_line(source, at, *row, bounds).unwrap_or(at);
                     (value(rows.iter().fold(at, go)), value(at))
                 })
@@ -242,12 +317,25 @@ impl Ahead {
 
 /// How far the source may go on by the line table alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bounds {
-    None,
-    /// Up to its next store.
-    Store,
-    /// In its first iteration.
-    Round,
+struct Bounds {
+    /// Up to its next store: memory tells iterations of the edge apart.
+    store: bool,
+    /// Nothing tells them apart: it stays in the first one, or goes to what comes after them all. The last position that
+    /// belongs to another one.
+    rounds: Option<usize>,
+}
+
+impl Bounds {
+    fn of(source: &[SourceStep]) -> Bounds {
+        let repeated = || source.iter().enumerate().filter(|(_, step)| step.round > 0);
+        let blocks: BTreeSet<usize> = repeated().map(|(_, step)| step.block).collect();
+        let last = repeated().map(|(number, _)| number).next_back();
+        // A way round a loop, or out of it, comes to the loop's condition once more.
+        let again = blocks.len() > 1 || repeated().any(|(_, step)| step.stored);
+        let Some(last) = last.filter(|_| again) else { return Bounds { store: false, rounds: None } };
+        let inside = source[..=last].iter().any(|step| step.stored);
+        Bounds { store: source.iter().any(|step| step.stored), rounds: (!inside).then_some(last) }
+    }
 }
 
 /// The next position with a row's line and column, or else its line, within the bounds.
@@ -255,16 +343,13 @@ fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, bounds: Bound
     if row.0 == 0 {
         return None;
     }
-    let inside = |step: &SourceStep| match bounds {
-        Bounds::None => true,
-        Bounds::Store => !step.stored,
-        Bounds::Round => step.round == 0,
-    };
-    let ahead = source[at..].iter().enumerate().take_while(|(number, step)| *number == 0 || inside(step));
+    let ahead = source.iter().enumerate().skip(at);
+    let ahead = ahead.take_while(|(number, step)| *number == at || !(bounds.store && step.stored));
+    let ahead = ahead.filter(|(number, step)| *number == at || bounds.rounds.is_none() || step.round == 0);
     let ahead: Vec<(usize, &SourceStep)> = ahead.collect();
     let exact = ahead.iter().find(|(_, step)| step.place == row);
     let line = ahead.iter().find(|(_, step)| step.place.0 == row.0);
-    exact.or(line).map(|(number, _)| at + number)
+    exact.or(line).map(|(number, _)| *number)
 }
 
 #[cfg(test)]
@@ -273,14 +358,16 @@ mod tests {
 
     /// A loop body of the source with the head at line 6, a store at line 7, the increment at 6:27; `rounds` of it.
     fn body(rounds: usize) -> Vec<SourceStep> {
+        let step =
+            |place, stored, round, block| SourceStep { place, stored, round, block, branches: Vec::new() };
         let mut steps = Vec::new();
         for round in 0..rounds {
-            steps.push(SourceStep { place: (6, 21), stored: false, round, branches: Vec::new() });
-            steps.push(SourceStep { place: (7, 17), stored: false, round, branches: Vec::new() });
-            steps.push(SourceStep { place: (7, 10), stored: false, round, branches: Vec::new() });
-            steps.push(SourceStep { place: (6, 27), stored: true, round, branches: Vec::new() });
+            steps.push(step((6, 21), false, round, 3 * round));
+            steps.push(step((7, 17), false, round, 3 * round + 1));
+            steps.push(step((7, 10), false, round, 3 * round + 1));
+            steps.push(step((6, 27), true, round, 3 * round + 2));
         }
-        steps.push(SourceStep { place: (6, 21), stored: false, round: rounds, branches: Vec::new() });
+        steps.push(step((6, 21), false, rounds, 3 * rounds));
         steps
     }
 
@@ -290,13 +377,18 @@ mod tests {
         rows: &[(u64, LineColumn)],
         per_store: usize,
     ) -> Vec<Option<(usize, bool)>> {
-        let steps: Vec<MachineStep> =
-            machine.iter().map(|(pc, stored)| MachineStep { pc: *pc, stored: *stored }).collect();
+        let steps: Vec<MachineStep> = machine
+            .iter()
+            .map(|(pc, stored)| MachineStep { pc: *pc, stores: usize::from(*stored), aside: false })
+            .collect();
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.iter().map(|(pc, row)| (*pc, vec![*row])).collect();
-        let stored = |number: usize| steps[..=number].iter().filter(|step| step.stored).count() * per_store;
+        let stored =
+            |number: usize| steps[..=number].iter().map(|step| step.stores).sum::<usize>() * per_store;
         let done = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
-        let same = |machine: usize, source: usize| Ok::<_, ()>(stored(machine) == done(source));
-        let found = schedule((&steps, true), source, (&rows, &Synced::new()), same, |_, _| Ok(true)).unwrap();
+        let ask = |question: Question, machine: usize, source: usize| {
+            Ok::<_, ()>(question == Question::Reached || stored(machine) == done(source))
+        };
+        let found = schedule((&steps, true), source, (&rows, &Synced::new()), ask).unwrap();
         found.into_iter().map(|found| found.map(|found| (found.source, found.grouped))).collect()
     }
 
@@ -330,25 +422,45 @@ mod tests {
     }
 
     #[test]
+    fn the_way_out_of_a_loop_without_stores_agrees_with_the_way_round_it() {
+        // Four iterations of a sum, then its store at line 9.
+        let mut out = body(4);
+        out.iter_mut().for_each(|step| step.stored = false);
+        let after =
+            |place, stored, block| SourceStep { place, stored, round: 0, block, branches: Vec::new() };
+        out.extend([after((9, 3), false, 13), after((10, 3), true, 13)]);
+        let machine = [(1, false), (2, false), (3, false), (4, false), (5, false), (6, true)];
+        let rows = [(2, (7, 17)), (3, (6, 27)), (4, (6, 21)), (5, (9, 3)), (6, (10, 3))];
+        let expected = [(0, true), (1, true), (3, true), (3, true), (17, false), (18, false)];
+        assert_eq!(run(&machine, &out, &rows, 1), expected.map(Some));
+    }
+
+    #[test]
+    fn the_way_out_of_a_loop_with_a_store_that_is_not_made_goes_on() {
+        // One iteration, whose store the machine does not make on this path, and the condition once more.
+        let mut source = body(1);
+        source.push(SourceStep { place: (9, 3), stored: false, round: 0, block: 4, branches: Vec::new() });
+        let machine = [(1, false), (2, false), (3, false), (4, false)];
+        let rows = [(2, (7, 17)), (3, (6, 21)), (4, (9, 3))];
+        assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 4, 5].map(|at| Some((at, false))));
+    }
+
+    #[test]
     fn code_of_a_branch_that_may_not_be_taken_belongs_before_and_after_it() {
         // Line 6: condition; 7 or 8 is taken; then 9.
         let step = |line, branches: &[u64]| SourceStep {
             place: (line, 1),
             stored: false,
             round: 0,
+            block: 0,
             branches: branches.to_vec(),
         };
         let source = [step(6, &[7, 8]), step(6, &[7, 8]), step(9, &[])];
-        let machine: Vec<MachineStep> = (1..5).map(|pc| MachineStep { pc, stored: false }).collect();
+        let machine: Vec<MachineStep> =
+            (1..5).map(|pc| MachineStep { pc, stores: 0, aside: false }).collect();
         let rows = BTreeMap::from([(2, vec![(8, 3)]), (3, vec![(9, 1)]), (4, vec![(77, 1)])]);
-        let found = schedule(
-            (&machine, true),
-            &source,
-            (&rows, &Synced::new()),
-            |_, _| Ok::<_, ()>(true),
-            |_, _| Ok(true),
-        )
-        .unwrap();
+        let found = schedule((&machine, true), &source, (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
+            .unwrap();
         let found: Vec<_> =
             found.into_iter().flatten().map(|found| (found.positions().collect(), found.agrees)).collect();
         let expected: [(Vec<usize>, bool); 4] =
@@ -363,25 +475,59 @@ mod tests {
             place: (line, column),
             stored: false,
             round,
+            block: 0,
             branches: Vec::new(),
         };
         let source =
             [step(7, 21, 0), step(8, 3, 0), step(9, 3, 0), step(10, 3, 0), step(7, 32, 0), step(7, 21, 1)];
-        let machine: Vec<MachineStep> = (1..8).map(|pc| MachineStep { pc, stored: false }).collect();
+        let machine: Vec<MachineStep> =
+            (1..8).map(|pc| MachineStep { pc, stores: 0, aside: false }).collect();
         let rows = [(2, (9, 3)), (3, (7, 21)), (4, (8, 3)), (5, (8, 3)), (6, (10, 3)), (7, (7, 32))];
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.map(|(pc, row)| (pc, vec![row])).into();
-        let found = schedule(
-            (&machine, true),
-            &source,
-            (&rows, &Synced::new()),
-            |_, _| Ok::<_, ()>(true),
-            |_, _| Ok(true),
-        )
-        .unwrap();
+        let found = schedule((&machine, true), &source, (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
+            .unwrap();
         let found: Vec<Vec<usize>> =
             found.into_iter().flatten().map(|found| found.positions().collect()).collect();
         let expected: [&[usize]; 7] = [&[0], &[0, 2], &[0], &[1], &[1], &[3], &[4]];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_may_be_passed_by_does_not_move_the_source() {
+        // Two iterations, each with a store aside (pcs 3 and 6) that counts where the ways meet (4 and 7).
+        let step = |pc, stored: bool, aside| MachineStep { pc, stores: usize::from(stored), aside };
+        let machine = [
+            step(1, false, false),
+            step(2, false, false),
+            step(3, false, true),
+            step(4, true, false),
+            step(5, false, false),
+            step(6, false, true),
+            step(7, true, false),
+        ];
+        let rows = [(2, (6, 21)), (3, (7, 10)), (4, (6, 21)), (6, (7, 10)), (7, (6, 27))];
+        let rows: BTreeMap<u64, Vec<LineColumn>> = rows.map(|(pc, row)| (pc, vec![row])).into();
+        let source = body(2);
+        let stores = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
+        let run = |easy: bool| {
+            let mut asked = Vec::new();
+            let found = schedule((&machine, false), &source, (&rows, &Synced::new()), |question, pc, at| {
+                let same =
+                    machine[..=pc].iter().filter(|step| step.stores > 0 && !step.aside).count() == stores(at);
+                asked.extend((question == Question::SurelySameMemory).then_some((pc, at)));
+                Ok::<_, ()>(match question {
+                    Question::SameMemory => easy && same,
+                    Question::SurelySameMemory => same,
+                    Question::Reached => true,
+                })
+            });
+            let found: Vec<_> = found.unwrap().into_iter().flatten().collect();
+            (found.iter().map(|found| (found.source, found.grouped)).collect::<Vec<_>>(), asked)
+        };
+        let expected = [0, 0, 2, 4, 4, 6, 7].map(|at| (at, false));
+        assert_eq!(run(true), (expected.to_vec(), Vec::new()));
+        // What rewriting does not see is asked of the store that it would be, and of no other.
+        assert_eq!(run(false), (expected.to_vec(), vec![(3, 3)]));
     }
 
     #[test]
@@ -395,16 +541,16 @@ mod tests {
 
     #[test]
     fn after_the_last_stores_of_both_the_memories_are_the_same() {
-        let machine = [(1, false), (2, true), (3, false)].map(|(pc, stored)| MachineStep { pc, stored });
+        let machine = [(1, false), (2, true), (3, false)].map(|(pc, stored)| MachineStep {
+            pc,
+            stores: usize::from(stored),
+            aside: false,
+        });
         let rows = BTreeMap::new();
         let run = |at_end: bool| {
-            let found = schedule(
-                (&machine, at_end),
-                &body(4),
-                (&rows, &Synced::new()),
-                |_, _| Ok::<_, ()>(false),
-                |_, _| Ok(true),
-            )
+            let found = schedule((&machine, at_end), &body(4), (&rows, &Synced::new()), |question, _, _| {
+                Ok::<_, ()>(question == Question::Reached)
+            })
             .unwrap();
             found
                 .into_iter()
@@ -418,13 +564,17 @@ mod tests {
     #[test]
     fn an_edge_that_begins_alike_says_where_the_memories_are_the_same() {
         let steps = |stored: &[bool]| -> Vec<MachineStep> {
-            let step = |(pc, stored): (usize, &bool)| MachineStep { pc: pc as u64, stored: *stored };
+            let step = |(pc, stored): (usize, &bool)| MachineStep {
+                pc: pc as u64,
+                stores: usize::from(*stored),
+                aside: false,
+            };
             stored.iter().enumerate().map(step).collect()
         };
         let rows = BTreeMap::new();
         let run = |machine: &[MachineStep], source: &[SourceStep], known: &Synced, at_end: bool| {
-            let never = |_, _| Ok::<_, ()>(false);
-            schedule((machine, at_end), source, (&rows, known), never, |_, _| Ok(true)).unwrap()
+            let never = |question, _, _| Ok::<_, ()>(question == Question::Reached);
+            schedule((machine, at_end), source, (&rows, known), never).unwrap()
         };
         // Round the loop: one store for four. Out of it: the same, and one more for one more, which stays unknown.
         let (back, out) = (steps(&[false, true, false]), steps(&[false, true, false, true]));
@@ -440,6 +590,36 @@ mod tests {
         // Another way of the machine, or of the source.
         assert_eq!(shared((&back, &four), &found, (&steps(&[false, false, true]), &five)), Synced::new());
         assert_eq!(shared((&back, &four), &found, (&out, &five[4..])), Synced::new());
+    }
+
+    #[test]
+    fn edges_that_begin_alike_agree() {
+        let machine =
+            |pcs: &[u64]| pcs.iter().map(|pc| MachineStep { pc: *pc, stores: 0, aside: false }).collect();
+        let at = |source: usize, also: (usize, usize)| {
+            Some(Scheduled { source, also, grouped: false, agrees: true, synced: None })
+        };
+        let (four, five) = (body(4), body(5));
+        let mut edges = [
+            Edge {
+                machine: machine(&[1, 2, 3, 4]),
+                source: four[..16].to_vec(),
+                found: vec![at(0, (0, 0)); 4],
+            },
+            Edge { machine: machine(&[1, 2, 3, 9]), source: five, found: vec![at(0, (0, 0)); 4] },
+        ];
+        let (back, out) = (
+            [at(0, (0, 0)), at(9, (9, 9)), None, at(15, (15, 15))],
+            [at(0, (0, 0)), at(17, (17, 17)), at(15, (14, 17)), at(18, (18, 18))],
+        );
+        (edges[0].found, edges[1].found) = (back.to_vec(), out.to_vec());
+        agree(&mut edges);
+        assert_eq!(
+            edges[1].found,
+            [back[0], back[1], out[2], out[3]],
+            "the earlier one, as long as they are alike"
+        );
+        assert_eq!(edges[0].found, back, "not one that speaks of what the other edge does not have");
     }
 
     #[test]

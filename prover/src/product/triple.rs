@@ -403,6 +403,39 @@ impl Context<'_> {
         Ok(found)
     }
 
+    /// Lets rewriting use that a variable has one value only: a counter at the end of its loop.
+    pub fn add_constants(
+        &mut self,
+        name: &str,
+        triple: &mut Triple,
+        given: &[ExprId],
+        roots: &[ExprId],
+    ) -> Result<(), SmtError> {
+        let roots: Vec<ExprId> = roots
+            .iter()
+            .map(|root| triple.assumed.rewrite(self.arena, &mut self.normaliser, *root))
+            .collect();
+        let given: Vec<ExprId> = given.iter().chain(&triple.defined).copied().collect();
+        let hypotheses = self.rewritten(&mut triple.assumed, &given);
+        let Answer::Sat(model) = self.solver.ask(self.arena, &format!("{name} model"), &hypotheses)? else {
+            return Ok(());
+        };
+        let mut candidates = Vec::new();
+        for id in self.arena.reachable(&roots) {
+            let variable = matches!(self.arena.node(id), Expr::Variable(_));
+            if variable && matches!(self.arena.sort(id), Sort::Bits(2..)) {
+                let value = self.arena.constant(evaluate(self.arena, id, &model).bits());
+                candidates.push(self.equality(id, value));
+            }
+        }
+        for Lemma { term, value, .. } in
+            self.following(&format!("{name} constants"), &hypotheses, candidates)?
+        {
+            triple.assumed.replace(self.arena, term, value);
+        }
+        Ok(())
+    }
+
     /// Those lemmas that follow. One that costs the solver much may cost the answer to all, and so may a hypothesis: so
     /// each is asked for with others like it, and without what costs more than the lemma itself; a lemma about indices
     /// also with what is known of memory, but not with what is promised of it.

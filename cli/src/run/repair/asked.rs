@@ -4,7 +4,7 @@ use metaloc_proof::form::{At, Linear, PlaceForm};
 use metaloc_proof::{Exact, Variable};
 use metaloc_prover::product::locate::{self, LocateError, Locator};
 use metaloc_repair::derive::Proved;
-use metaloc_repair::schedule::{MachineStep, SourceStep};
+use metaloc_repair::schedule::{MachineStep, Question, SourceStep};
 use std::ops::Range;
 
 pub struct Asked(pub Locator);
@@ -29,8 +29,11 @@ impl Proved for Asked {
     }
 
     fn machine(&self, edge: usize) -> Vec<MachineStep> {
-        let step =
-            |position: &locate::MachinePosition| MachineStep { pc: position.pc, stored: position.stored };
+        let step = |position: &locate::MachinePosition| MachineStep {
+            pc: position.pc,
+            stores: position.stores,
+            aside: position.aside,
+        };
         self.0.machine(edge).iter().map(step).collect()
     }
 
@@ -39,25 +42,26 @@ impl Proved for Asked {
     }
 
     fn source(&self, edge: usize) -> Vec<SourceStep> {
-        let step = |position: &locate::SourcePosition| {
+        let step = |(number, position): (usize, &locate::SourcePosition)| {
             let place = position.location.as_ref();
             let place = place.map_or((0, 0), |place| (u64::from(place.line), u64::from(place.column)));
             let branches = position.branches.iter().map(|line| u64::from(*line)).collect();
-            SourceStep { place, stored: position.stored, round: position.round, branches }
+            let block = self.0.steps(edge, number);
+            SourceStep { place, stored: position.stored, round: position.round, block, branches }
         };
-        self.0.source(edge).iter().map(step).collect()
+        self.0.source(edge).iter().enumerate().map(step).collect()
     }
 
     fn is_bound(&self, edge: usize, source: usize, variable: usize) -> bool {
         self.0.is_bound(edge, source, variable)
     }
 
-    fn same_memory(&mut self, at: At) -> Result<bool, LocateError> {
-        self.0.same_memory(at)
-    }
-
-    fn reached(&mut self, at: At) -> Result<bool, LocateError> {
-        self.0.reached(at)
+    fn ask(&mut self, question: Question, at: At) -> Result<bool, LocateError> {
+        match question {
+            Question::SameMemory => self.0.same_memory(at),
+            Question::SurelySameMemory => self.0.surely_same_memory(at),
+            Question::Reached => self.0.reached(at),
+        }
     }
 
     fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, LocateError> {
@@ -70,5 +74,9 @@ impl Proved for Asked {
 
     fn refute(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
         self.0.refute(at, variable, value)
+    }
+
+    fn contradict(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
+        self.0.contradict(at, variable, value)
     }
 }
