@@ -6,7 +6,7 @@ use crate::dwarf::read::FunctionCode;
 use crate::echelon::{Rational, solve};
 use crate::expression::depends_on_pc;
 use crate::object::{Said, SaidVariable};
-use crate::schedule::{MachineStep, Scheduled, SourceStep, Synced, schedule, shared};
+use crate::schedule::{MachineStep, Question, Scheduled, SourceStep, Synced, schedule, shared};
 use metaloc_proof::form::{At, Change, Linear, PlaceForm};
 use metaloc_proof::{Exact, Extend, Place, Sum, SumTerm, Term, Variable, Word};
 use num_traits::{One, Zero};
@@ -59,16 +59,16 @@ pub trait Proved {
     fn source(&self, edge: usize) -> Vec<SourceStep>;
     /// Whether a variable has a value at a position of the source.
     fn is_bound(&self, edge: usize, source: usize, variable: usize) -> bool;
-    /// Whether the memories are seen to agree.
-    fn same_memory(&mut self, at: At) -> Result<bool, Self::Error>;
-    /// Whether the source certainly gets there.
-    fn reached(&mut self, at: At) -> Result<bool, Self::Error>;
+    /// What a schedule asks.
+    fn ask(&mut self, question: Question, at: At) -> Result<bool, Self::Error>;
     /// What a variable and the machine's places are.
     fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, Self::Error>;
     /// Shows that a variable has a value.
     fn show(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, Self::Error>;
     /// Shows that a variable never has a value.
     fn refute(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, Self::Error>;
+    /// Shows that on some run a variable does not have a value.
+    fn contradict(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, Self::Error>;
 }
 
 /// What is known of a function.
@@ -200,15 +200,9 @@ fn scheduled<P: Proved>(
 ) -> Result<Vec<Option<Scheduled>>, P::Error> {
     let (machine, source) = (proved.machine(edge), proved.source(edge));
     let at_end = proved.stores_at_end(edge);
-    let at = |machine, source| At { edge, machine, source };
-    let asked = std::cell::RefCell::new(proved);
-    schedule(
-        (&machine, at_end),
-        &source,
-        (&said.rows, known),
-        |machine, source| asked.borrow_mut().same_memory(at(machine, source)),
-        |machine, source| asked.borrow_mut().reached(at(machine, source)),
-    )
+    schedule((&machine, at_end), &source, (&said.rows, known), |question, machine, source| {
+        proved.ask(question, At { edge, machine, source })
+    })
 }
 
 fn accepted<P: Proved>(proved: &mut P, at: &[At], variable: usize, value: &Exact) -> Result<bool, P::Error> {
@@ -220,14 +214,27 @@ fn accepted<P: Proved>(proved: &mut P, at: &[At], variable: usize, value: &Exact
     Ok(true)
 }
 
-/// Whether a value is shown to be wrong wherever the pc occurs: so it is wrong whenever the program gets there.
+/// Whether a value is shown to be wrong: wherever the pc occurs, so that it is wrong whenever the program gets there, or
+/// on some run, so that nobody can rely on it.
 fn refuted<P: Proved>(proved: &mut P, at: &[At], variable: usize, value: &Exact) -> Result<bool, P::Error> {
+    let mut never = !at.is_empty();
     for at in at {
-        if !proved.refute(*at, variable, value)? {
-            return Ok(false);
+        never = never && proved.refute(*at, variable, value)?;
+    }
+    if never {
+        return Ok(true);
+    }
+    // An instruction that belongs to several points of the source may be about any of them.
+    for occurrence in at.chunk_by(|left, right| (left.edge, left.machine) == (right.edge, right.machine)) {
+        let mut always = true;
+        for at in occurrence {
+            always = always && proved.contradict(*at, variable, value)?;
+        }
+        if always {
+            return Ok(true);
         }
     }
-    Ok(!at.is_empty())
+    Ok(false)
 }
 
 /// An expression that the prover accepts everywhere.

@@ -10,6 +10,9 @@
 //! line 0: the point stays. Where the memories are not seen to be the same again up to the end of the edge, nothing is
 //! known from the first such store on.
 //!
+//! An instruction that the machine may pass by (a store for one lane of a condition) belongs to where the source is before
+//! the branch, or to where its line is from there on; the source does not move for it.
+//!
 //! An instruction that comes before its turn, or after it, belongs to two points: the one that the source is at, and the
 //! one of the same iteration that its line names ([`Scheduled::also`]). What is said of a variable has to hold at both.
 
@@ -23,6 +26,8 @@ pub struct MachineStep {
     pub pc: u64,
     /// Whether memory was written since the position before.
     pub stored: bool,
+    /// Whether the machine may pass it by: what it writes aside counts where its ways meet again.
+    pub aside: bool,
 }
 
 /// A position of the source on an edge.
@@ -57,6 +62,19 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
+    /// At a position of the source, by a row that covers the instruction.
+    fn new(source: &[SourceStep], at: usize, row: Option<LineColumn>, bounds: Bounds) -> Scheduled {
+        let off = row.filter(|row| row.0 != source[at].place.0);
+        let also = off.map_or(Some((at, at)), |row| elsewhere(source, at, row));
+        Scheduled {
+            source: at,
+            also: also.unwrap_or((at, at)),
+            grouped: bounds == Bounds::Round,
+            agrees: also.is_some(),
+            synced: None,
+        }
+    }
+
     /// All positions that it belongs to.
     pub fn positions(&self) -> impl Iterator<Item = usize> {
         let source = self.source;
@@ -82,14 +100,24 @@ pub fn shared(
     known.take_while(|(_, synced)| *synced < source_alike).collect()
 }
 
-/// The point of the source for each position of the machine, if it is known. `same_memory` and `reached` are asked of a
-/// pair of positions; `stores_at_end` says whether the machine's last step, which has no position after it, may write.
+/// What is asked about a pair of positions, of the machine and of the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// Whether the memories are seen to be the same, at little cost.
+    SameMemory,
+    /// Whether they are shown to be the same, at any cost.
+    SurelySameMemory,
+    /// Whether the source certainly gets there.
+    Reached,
+}
+
+/// The point of the source for each position of the machine, if it is known. `stores_at_end` says whether the machine's
+/// last step, which has no position after it, may write.
 pub fn schedule<E>(
     (machine, stores_at_end): (&[MachineStep], bool),
     source: &[SourceStep],
     (rows, known): (&BTreeMap<u64, Vec<LineColumn>>, &Synced),
-    mut same_memory: impl FnMut(usize, usize) -> Result<bool, E>,
-    mut reached: impl FnMut(usize, usize) -> Result<bool, E>,
+    mut ask: impl FnMut(Question, usize, usize) -> Result<bool, E>,
 ) -> Result<Vec<Option<Scheduled>>, E> {
     let again = source.iter().rev().skip(1).any(|step| step.round > 0);
     let stores = again && source.iter().any(|step| step.stored);
@@ -109,6 +137,19 @@ pub fn schedule<E>(
     // Since the memories were last the same: the first position of the machine, that of the source, and stores.
     let (mut since, mut synced, mut done) = (0, 0, 0);
     for (number, step) in machine.iter().enumerate() {
+        let own = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
+        // Without a row of its own an instruction is of the line of the one before it in the file.
+        let covering = rows.range(..=step.pc).next_back().and_then(|(_, rows)| rows.last());
+        let covering = covering.filter(|row| row.0 != 0 && number > 0);
+        if step.aside {
+            let ahead = covering.and_then(|row| next_in_line(source, at, *row, bounds));
+            let here = match ahead.filter(|ahead| behind.is_none() && *ahead != at) {
+                Some(ahead) if ask(Question::Reached, number, ahead)? => ahead,
+                _ => at,
+            };
+            found.push(Scheduled::new(source, here, covering.copied(), bounds));
+            continue;
+        }
         if step.stored && stores {
             behind = behind.or(Some(number));
             done += 1;
@@ -116,48 +157,50 @@ pub fn schedule<E>(
         let mut here = None;
         if behind.is_some() {
             // Memory can only be the same right after a store of the source.
-            for next in (at + 1..source.len()).filter(|next| source[*next].stored) {
+            let later: Vec<usize> = (at + 1..source.len()).filter(|next| source[*next].stored).collect();
+            let mut same = None;
+            for next in &later {
                 // At the end of the edge the memories are the same, and nobody writes any more until then.
                 let finished =
-                    Some(number) >= last_store && !stores_at_end && Some(next) == last_source_store;
+                    Some(number) >= last_store && !stores_at_end && Some(*next) == last_source_store;
                 let told = known.get(&number);
-                if told.map_or(finished, |told| *told == next) || told.is_none() && same_memory(number, next)?
+                if told.map_or(finished, |told| told == next)
+                    || told.is_none() && ask(Question::SameMemory, number, *next)?
                 {
-                    if reached(number, next)? {
-                        let served = source[synced + 1..=next].iter().filter(|step| step.stored).count();
-                        found[since..].iter_mut().for_each(|found| found.grouped |= served > done);
-                        (at, behind, here) = (next, None, Some(next));
-                        (since, synced, done) = (number, next, 0);
-                    }
+                    same = Some(*next);
                     break;
                 }
             }
+            // A store of the machine that is one of the source may be hard to recognise.
+            if same.is_none()
+                && step.stored
+                && let Some(next) = later.get(done - 1)
+                && ask(Question::SurelySameMemory, number, *next)?
+            {
+                same = Some(*next);
+            }
+            if let Some(next) = same
+                && ask(Question::Reached, number, next)?
+            {
+                let served = source[synced + 1..=next].iter().filter(|step| step.stored).count();
+                found[since..].iter_mut().for_each(|found| found.grouped |= served > done);
+                (at, behind, here) = (next, None, Some(next));
+                (since, synced, done) = (number, next, 0);
+            }
         }
-        let rows = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
         // A node has its own point.
         if behind.is_none() && number > 0 && ahead.moves(number, at) {
-            for row in rows {
+            for row in own {
                 if let Some(next) = next_in_line(source, at, *row, bounds)
                     && next != at
-                    && reached(number, next)?
+                    && ask(Question::Reached, number, next)?
                 {
                     at = next;
                 }
             }
         }
-        if let Some(row) = rows.last().filter(|row| row.0 != 0 && number > 0) {
-            astray = Some(*row);
-        }
-        // Without a row of its own an instruction is of the line of the one before it.
-        let off = astray.filter(|row| row.0 != source[at].place.0);
-        let also = off.map_or(Some((at, at)), |row| elsewhere(source, at, row));
-        found.push(Scheduled {
-            source: at,
-            also: also.unwrap_or((at, at)),
-            grouped: bounds == Bounds::Round,
-            agrees: also.is_some(),
-            synced: here,
-        });
+        astray = covering.copied().or(astray);
+        found.push(Scheduled { synced: here, ..Scheduled::new(source, at, astray, bounds) });
     }
     let known = behind.unwrap_or(machine.len());
     if behind.is_some() {
@@ -214,7 +257,8 @@ impl Ahead {
         for (number, step) in machine.iter().enumerate().rev() {
             let rows = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
             let line = rows.last().map_or(0, |row| row.0);
-            let next = machine.get(number + 1).filter(|next| bounds != Bounds::Store || !next.stored);
+            let next =
+                machine.get(number + 1).filter(|next| bounds != Bounds::Store || next.aside || !next.stored);
             let after = |at: usize| match next {
                 Some(_) => gains[(number + 1) * positions + at],
                 None => (0, 0),
@@ -225,6 +269,9 @@ impl Ahead {
             };
             let found: Vec<(u32, u32)> = (0..positions)
                 .map(|at| {
+                    if step.aside {
+                        return after(at);
+                    }
                     let go = |at, row: &LineColumn| next_in_line(source, at, *row, bounds).unwrap_or(at);
                     (value(rows.iter().fold(at, go)), value(at))
                 })
@@ -290,13 +337,17 @@ mod tests {
         rows: &[(u64, LineColumn)],
         per_store: usize,
     ) -> Vec<Option<(usize, bool)>> {
-        let steps: Vec<MachineStep> =
-            machine.iter().map(|(pc, stored)| MachineStep { pc: *pc, stored: *stored }).collect();
+        let steps: Vec<MachineStep> = machine
+            .iter()
+            .map(|(pc, stored)| MachineStep { pc: *pc, stored: *stored, aside: false })
+            .collect();
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.iter().map(|(pc, row)| (*pc, vec![*row])).collect();
         let stored = |number: usize| steps[..=number].iter().filter(|step| step.stored).count() * per_store;
         let done = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
-        let same = |machine: usize, source: usize| Ok::<_, ()>(stored(machine) == done(source));
-        let found = schedule((&steps, true), source, (&rows, &Synced::new()), same, |_, _| Ok(true)).unwrap();
+        let ask = |question: Question, machine: usize, source: usize| {
+            Ok::<_, ()>(question == Question::Reached || stored(machine) == done(source))
+        };
+        let found = schedule((&steps, true), source, (&rows, &Synced::new()), ask).unwrap();
         found.into_iter().map(|found| found.map(|found| (found.source, found.grouped))).collect()
     }
 
@@ -339,16 +390,11 @@ mod tests {
             branches: branches.to_vec(),
         };
         let source = [step(6, &[7, 8]), step(6, &[7, 8]), step(9, &[])];
-        let machine: Vec<MachineStep> = (1..5).map(|pc| MachineStep { pc, stored: false }).collect();
+        let machine: Vec<MachineStep> =
+            (1..5).map(|pc| MachineStep { pc, stored: false, aside: false }).collect();
         let rows = BTreeMap::from([(2, vec![(8, 3)]), (3, vec![(9, 1)]), (4, vec![(77, 1)])]);
-        let found = schedule(
-            (&machine, true),
-            &source,
-            (&rows, &Synced::new()),
-            |_, _| Ok::<_, ()>(true),
-            |_, _| Ok(true),
-        )
-        .unwrap();
+        let found = schedule((&machine, true), &source, (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
+            .unwrap();
         let found: Vec<_> =
             found.into_iter().flatten().map(|found| (found.positions().collect(), found.agrees)).collect();
         let expected: [(Vec<usize>, bool); 4] =
@@ -367,21 +413,54 @@ mod tests {
         };
         let source =
             [step(7, 21, 0), step(8, 3, 0), step(9, 3, 0), step(10, 3, 0), step(7, 32, 0), step(7, 21, 1)];
-        let machine: Vec<MachineStep> = (1..8).map(|pc| MachineStep { pc, stored: false }).collect();
+        let machine: Vec<MachineStep> =
+            (1..8).map(|pc| MachineStep { pc, stored: false, aside: false }).collect();
         let rows = [(2, (9, 3)), (3, (7, 21)), (4, (8, 3)), (5, (8, 3)), (6, (10, 3)), (7, (7, 32))];
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.map(|(pc, row)| (pc, vec![row])).into();
-        let found = schedule(
-            (&machine, true),
-            &source,
-            (&rows, &Synced::new()),
-            |_, _| Ok::<_, ()>(true),
-            |_, _| Ok(true),
-        )
-        .unwrap();
+        let found = schedule((&machine, true), &source, (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
+            .unwrap();
         let found: Vec<Vec<usize>> =
             found.into_iter().flatten().map(|found| found.positions().collect()).collect();
         let expected: [&[usize]; 7] = [&[0], &[0, 2], &[0], &[1], &[1], &[3], &[4]];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_may_be_passed_by_does_not_move_the_source() {
+        // Two iterations, each with a store aside (pcs 3 and 6) that counts where the ways meet (4 and 7).
+        let step = |pc, stored, aside| MachineStep { pc, stored, aside };
+        let machine = [
+            step(1, false, false),
+            step(2, false, false),
+            step(3, false, true),
+            step(4, true, false),
+            step(5, false, false),
+            step(6, false, true),
+            step(7, true, false),
+        ];
+        let rows = [(2, (6, 21)), (3, (7, 10)), (4, (6, 21)), (6, (7, 10)), (7, (6, 27))];
+        let rows: BTreeMap<u64, Vec<LineColumn>> = rows.map(|(pc, row)| (pc, vec![row])).into();
+        let source = body(2);
+        let stores = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
+        let run = |easy: bool| {
+            let mut asked = Vec::new();
+            let found = schedule((&machine, false), &source, (&rows, &Synced::new()), |question, pc, at| {
+                let same =
+                    machine[..=pc].iter().filter(|step| step.stored && !step.aside).count() == stores(at);
+                asked.extend((question == Question::SurelySameMemory).then_some((pc, at)));
+                Ok::<_, ()>(match question {
+                    Question::SameMemory => easy && same,
+                    Question::SurelySameMemory => same,
+                    Question::Reached => true,
+                })
+            });
+            let found: Vec<_> = found.unwrap().into_iter().flatten().collect();
+            (found.iter().map(|found| (found.source, found.grouped)).collect::<Vec<_>>(), asked)
+        };
+        let expected = [0, 0, 2, 4, 4, 6, 7].map(|at| (at, false));
+        assert_eq!(run(true), (expected.to_vec(), Vec::new()));
+        // What rewriting does not see is asked of the store that it would be, and of no other.
+        assert_eq!(run(false), (expected.to_vec(), vec![(3, 3)]));
     }
 
     #[test]
@@ -395,16 +474,13 @@ mod tests {
 
     #[test]
     fn after_the_last_stores_of_both_the_memories_are_the_same() {
-        let machine = [(1, false), (2, true), (3, false)].map(|(pc, stored)| MachineStep { pc, stored });
+        let machine =
+            [(1, false), (2, true), (3, false)].map(|(pc, stored)| MachineStep { pc, stored, aside: false });
         let rows = BTreeMap::new();
         let run = |at_end: bool| {
-            let found = schedule(
-                (&machine, at_end),
-                &body(4),
-                (&rows, &Synced::new()),
-                |_, _| Ok::<_, ()>(false),
-                |_, _| Ok(true),
-            )
+            let found = schedule((&machine, at_end), &body(4), (&rows, &Synced::new()), |question, _, _| {
+                Ok::<_, ()>(question == Question::Reached)
+            })
             .unwrap();
             found
                 .into_iter()
@@ -418,13 +494,14 @@ mod tests {
     #[test]
     fn an_edge_that_begins_alike_says_where_the_memories_are_the_same() {
         let steps = |stored: &[bool]| -> Vec<MachineStep> {
-            let step = |(pc, stored): (usize, &bool)| MachineStep { pc: pc as u64, stored: *stored };
+            let step =
+                |(pc, stored): (usize, &bool)| MachineStep { pc: pc as u64, stored: *stored, aside: false };
             stored.iter().enumerate().map(step).collect()
         };
         let rows = BTreeMap::new();
         let run = |machine: &[MachineStep], source: &[SourceStep], known: &Synced, at_end: bool| {
-            let never = |_, _| Ok::<_, ()>(false);
-            schedule((machine, at_end), source, (&rows, known), never, |_, _| Ok(true)).unwrap()
+            let never = |question, _, _| Ok::<_, ()>(question == Question::Reached);
+            schedule((machine, at_end), source, (&rows, known), never).unwrap()
         };
         // Round the loop: one store for four. Out of it: the same, and one more for one more, which stays unknown.
         let (back, out) = (steps(&[false, true, false]), steps(&[false, true, false, true]));

@@ -382,11 +382,7 @@ impl Context<'_> {
                 loads.extend(self.load_past_stores(id, (memory, address, bytes), states));
             }
         }
-        let promised = triple.defined.clone();
-        let (known, promised) =
-            (self.rewritten(&mut triple.assumed, given), self.rewritten(&mut triple.assumed, &promised));
-        let costs = |bits: Vec<ExprId>| bits.into_iter().map(|bit| (self.cost(bit), bit)).collect();
-        let hypotheses = Hypotheses { known: costs(known), promised: costs(promised) };
+        let hypotheses = self.hypotheses(triple, given);
         // Apart, because the latter are harder: a question without an answer settles none of its lemmas.
         let mut shown = self.shown_lemmas(&format!("{name} lemmas"), &hypotheses, candidates)?;
         shown.extend(self.shown_lemmas(&format!("{name} loads"), &hypotheses, loads)?);
@@ -401,6 +397,49 @@ impl Context<'_> {
             triple.assumed.replace(self.arena, term, value);
         }
         Ok(found)
+    }
+
+    /// Lets rewriting use that a variable has one value only: a counter at the end of its loop.
+    pub fn add_constants(
+        &mut self,
+        name: &str,
+        triple: &mut Triple,
+        given: &[ExprId],
+        roots: &[ExprId],
+    ) -> Result<(), SmtError> {
+        let roots: Vec<ExprId> = roots
+            .iter()
+            .map(|root| triple.assumed.rewrite(self.arena, &mut self.normaliser, *root))
+            .collect();
+        let all: Vec<ExprId> = given.iter().chain(&triple.defined).copied().collect();
+        let all = self.rewritten(&mut triple.assumed, &all);
+        let Answer::Sat(model) = self.solver.ask(self.arena, &format!("{name} model"), &all)? else {
+            return Ok(());
+        };
+        let mut candidates = Vec::new();
+        for id in self.arena.reachable(&roots) {
+            let variable = matches!(self.arena.node(id), Expr::Variable(_));
+            if variable && matches!(self.arena.sort(id), Sort::Bits(2..)) {
+                let value = self.arena.constant(evaluate(self.arena, id, &model).bits());
+                candidates.push(self.equality(id, value));
+            }
+        }
+        let hypotheses = self.hypotheses(triple, given);
+        for Lemma { term, value, .. } in
+            self.shown_lemmas(&format!("{name} constants"), &hypotheses, candidates)?
+        {
+            triple.assumed.replace(self.arena, term, value);
+        }
+        Ok(())
+    }
+
+    /// What lemmas may be shown from: what is given, and what a defined source promises.
+    fn hypotheses(&mut self, triple: &mut Triple, given: &[ExprId]) -> Hypotheses {
+        let promised = triple.defined.clone();
+        let (known, promised) =
+            (self.rewritten(&mut triple.assumed, given), self.rewritten(&mut triple.assumed, &promised));
+        let costs = |bits: Vec<ExprId>| bits.into_iter().map(|bit| (self.cost(bit), bit)).collect();
+        Hypotheses { known: costs(known), promised: costs(promised) }
     }
 
     /// Those lemmas that follow. One that costs the solver much may cost the answer to all, and so may a hypothesis: so

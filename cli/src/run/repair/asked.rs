@@ -4,7 +4,7 @@ use metaloc_proof::form::{At, Linear, PlaceForm};
 use metaloc_proof::{Exact, Variable};
 use metaloc_prover::product::locate::{self, LocateError, Locator};
 use metaloc_repair::derive::Proved;
-use metaloc_repair::schedule::{MachineStep, SourceStep};
+use metaloc_repair::schedule::{MachineStep, Question, SourceStep};
 use std::ops::Range;
 
 pub struct Asked(pub Locator);
@@ -29,8 +29,11 @@ impl Proved for Asked {
     }
 
     fn machine(&self, edge: usize) -> Vec<MachineStep> {
-        let step =
-            |position: &locate::MachinePosition| MachineStep { pc: position.pc, stored: position.stored };
+        let step = |position: &locate::MachinePosition| MachineStep {
+            pc: position.pc,
+            stored: position.stored,
+            aside: position.aside,
+        };
         self.0.machine(edge).iter().map(step).collect()
     }
 
@@ -52,12 +55,12 @@ impl Proved for Asked {
         self.0.is_bound(edge, source, variable)
     }
 
-    fn same_memory(&mut self, at: At) -> Result<bool, LocateError> {
-        self.0.same_memory(at)
-    }
-
-    fn reached(&mut self, at: At) -> Result<bool, LocateError> {
-        self.0.reached(at)
+    fn ask(&mut self, question: Question, at: At) -> Result<bool, LocateError> {
+        match question {
+            Question::SameMemory => self.0.same_memory(at),
+            Question::SurelySameMemory => self.0.surely_same_memory(at),
+            Question::Reached => self.0.reached(at),
+        }
     }
 
     fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, LocateError> {
@@ -70,5 +73,9 @@ impl Proved for Asked {
 
     fn refute(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
         self.0.refute(at, variable, value)
+    }
+
+    fn contradict(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, LocateError> {
+        self.0.contradict(at, variable, value)
     }
 }

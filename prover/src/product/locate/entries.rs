@@ -22,11 +22,16 @@ impl Locator {
     ) -> Result<proof::Location, LocateError> {
         let edge = &self.edges[at.edge];
         let (machine, source) = (&edge.machine[at.machine], &edge.source[at.source]);
-        let step = |number: &usize| {
-            let edge = &self.machine.edges[*number];
+        let whole = &edge.machine_elements;
+        let mut steps: Vec<Paths> =
+            whole[..machine.elements].iter().map(|element| element.paths.clone()).collect();
+        if let Some(inside) = machine.inside {
+            steps.push(whole[machine.elements].up_to(inside)?);
+        }
+        steps.extend(machine.peek.map(|peek| {
+            let edge = &self.machine.edges[peek];
             Paths::Step(edge.from.0, edge.to.0)
-        };
-        let steps = edge.machine_steps[..machine.steps].iter().chain(machine.peek.iter()).map(step).collect();
+        }));
         let mut parts: Vec<Paths> =
             edge.elements[..source.elements].iter().map(|element| element.paths.clone()).collect();
         parts = rounds(parts);
@@ -39,7 +44,7 @@ impl Locator {
             variable: variable as u32,
             node: edge.node as u32,
             source_prefix: path_set(series(parts)),
-            machine_prefix: path_set(series(steps)),
+            machine_prefix: path_set(series(flat(steps))),
             value: value.clone(),
         })
     }
@@ -162,6 +167,15 @@ impl Locator {
         });
         Some(id)
     }
+}
+
+/// A series in a series is one of all their parts.
+fn flat(parts: Vec<Paths>) -> Vec<Paths> {
+    let parts = parts.into_iter().flat_map(|part| match part {
+        Paths::Series(parts) => parts,
+        part => vec![part],
+    });
+    parts.collect()
 }
 
 /// The same round several times in a row is said once.

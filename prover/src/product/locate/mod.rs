@@ -3,14 +3,16 @@
 //! "the variable is this expression" is shown like any other obligation.
 //!
 //! Positions: along an edge of the product the machine passes pcs, the source points; both are counted from 0, the
-//! node itself. A step of the source between points that all its paths pass is one position further.
+//! node itself. A step of the source between points that all its paths pass is one position further. The machine also has
+//! positions inside of such a step, as every pc is asked about.
 //!
 //! **Invariant**: what [`Locator::show`] accepts rests on the node's invariants and the two prefixes alone, not on how
 //! the edge goes on, nor on anything that was used to find it.
 //!
 //! - [`positions`]: edges as positions; [`walks`]: both programs run to them; [`invariants`]: what holds at a node;
-//!   [`forms`]: material for guesses; [`show`]: the questions; [`entries`]: what was shown, for the document.
+//!   [`forms`]: material for guesses; [`show`]: the questions; [`contradict`]: wrong on some run; [`entries`]: what was shown, for the document.
 
+mod contradict;
 mod entries;
 mod forms;
 mod invariants;
@@ -34,6 +36,7 @@ use crate::smt::{Limits, Program, SmtError, Solver};
 use crate::source::{self, LowerError, PointInfo};
 use metaloc_proof as proof;
 use positions::EdgePositions;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use invariants::slots_of;
@@ -73,7 +76,11 @@ pub struct MachinePosition {
     pub pc: u64,
     /// Whether memory other than the frame was written since the position before.
     pub stored: bool,
-    steps: usize,
+    /// Whether the machine may pass it by: it is on some of the paths between two points that all of them pass.
+    pub aside: bool,
+    elements: usize,
+    /// The point inside of the next element that the position is at, or after.
+    inside: Option<u32>,
     peek: Option<usize>,
 }
 
@@ -112,7 +119,11 @@ pub struct Locator {
     address_bits: u32,
     slots: Vec<i64>,
     shown: Vec<(proof::Location, Certified)>,
+    contradicted: BTreeMap<Contradicted, bool>,
 }
+
+/// Edge, where on it the machine and the source are, the variable and a constant that is said of it.
+type Contradicted = (usize, usize, Option<u32>, usize, usize, u128);
 
 impl Locator {
     /// Rebuilds both programs of a proved function.
@@ -166,6 +177,7 @@ impl Locator {
             address_bits: code.address_bits,
             slots,
             shown: Vec::new(),
+            contradicted: BTreeMap::new(),
             setting,
         };
         for edge in &function.edges {

@@ -17,7 +17,7 @@ const MOST_POSITIONS: usize = 4096;
 /// An edge as positions on both sides.
 pub(super) struct EdgePositions {
     pub(super) node: usize,
-    pub(super) machine_steps: Vec<usize>,
+    pub(super) machine_elements: Vec<Element>,
     pub(super) machine: Vec<MachinePosition>,
     /// Whether memory is written after the last position of the machine.
     pub(super) stores_at_end: bool,
@@ -29,7 +29,7 @@ pub(super) struct EdgePositions {
     pub(super) guessing: Option<Assumed>,
 }
 
-/// A step of the source between two points that all paths pass.
+/// A step of a program between two points that all paths pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Element {
     pub(super) from: u32,
@@ -37,58 +37,138 @@ pub(super) struct Element {
     pub(super) paths: Paths,
 }
 
+impl Element {
+    /// The paths of the element, each as its steps.
+    fn ways(&self) -> Result<Vec<Vec<(u32, u32)>>, LocateError> {
+        match &self.paths {
+            Paths::Parallel(ways) => ways.iter().map(steps_of).collect(),
+            path => Ok(vec![steps_of(path)?]),
+        }
+    }
+
+    /// All steps on some path, each once.
+    fn steps(&self) -> Result<Vec<(u32, u32)>, LocateError> {
+        let mut steps = self.ways()?.concat();
+        steps.sort_unstable();
+        steps.dedup();
+        Ok(steps)
+    }
+
+    /// The points that paths pass, the end left out, each after those that lead to it.
+    fn in_order(&self) -> Result<Vec<u32>, LocateError> {
+        let mut depths = BTreeMap::<u32, usize>::new();
+        for way in self.ways()? {
+            for (depth, (from, _)) in way.iter().enumerate() {
+                let known = depths.entry(*from).or_default();
+                *known = depth.max(*known);
+            }
+        }
+        let mut points: Vec<(usize, u32)> = depths.into_iter().map(|(point, depth)| (depth, point)).collect();
+        points.sort_unstable();
+        Ok(points.into_iter().map(|(_, point)| point).collect())
+    }
+
+    /// The beginnings of the paths, up to a point inside.
+    pub(super) fn up_to(&self, point: u32) -> Result<Paths, LocateError> {
+        let mut ways = Vec::new();
+        for way in self.ways()? {
+            let Some(end) = way.iter().position(|(_, to)| *to == point) else { continue };
+            let way = series(way[..=end].iter().map(|(from, to)| Paths::Step(*from, *to)).collect());
+            if !ways.contains(&way) {
+                ways.push(way);
+            }
+        }
+        Ok(if ways.len() == 1 { ways.remove(0) } else { Paths::Parallel(ways) })
+    }
+}
+
 impl Locator {
     /// Both sides of an edge as positions.
     pub(super) fn positions(&self, edge: &proof::Edge) -> Result<EdgePositions, LocateError> {
-        let steps = machine_steps(&edge.machine.paths)?;
-        let mut machine_steps = Vec::new();
-        let mut machine = Vec::new();
-        let mut stored = false;
-        for (from, to) in steps {
-            let number = self.machine.edges.iter().position(|edge| edge.from.0 == from && edge.to.0 == to);
-            let Some(number) = number else { return mismatch("a step of the machine that is none") };
-            let whole = &self.machine.edges[number];
-            let Point::Pc(pc) = self.machine.points[from as usize] else {
-                return mismatch("a step from the exit");
-            };
-            machine.push(MachinePosition { pc, stored, steps: machine_steps.len(), peek: None });
-            let mut before = 0;
-            for (peek, edge) in self.machine.edges.iter().enumerate() {
-                let inside =
-                    edge.from.0 == from && edge.to.0 as usize >= self.setting.problem.machine.points.len();
-                if !inside {
-                    continue;
-                }
-                let Point::Pc(pc) = self.machine.points[edge.to.0 as usize] else { continue };
-                let writes = writes(edge);
-                machine.push(MachinePosition {
-                    pc,
-                    stored: writes > before,
-                    steps: machine_steps.len(),
-                    peek: Some(peek),
-                });
-                before = writes;
-            }
-            stored = writes(whole) > before;
-            machine_steps.push(number);
-            if machine.len() > MOST_POSITIONS {
-                return mismatch("a path that is too long");
-            }
-        }
+        let mut machine_elements = Vec::new();
+        flatten(&edge.machine.paths, &mut machine_elements)?;
+        let (machine, stores_at_end) = self.machine_positions(&machine_elements)?;
         let mut elements = Vec::new();
         flatten(&edge.source.paths, &mut elements)?;
         let source =
             self.source_positions(self.function.nodes[edge.from as usize].source_point, &elements)?;
         Ok(EdgePositions {
             node: edge.from as usize,
-            machine_steps,
+            machine_elements,
             machine,
-            stores_at_end: stored,
+            stores_at_end,
             elements,
             source,
             source_walks: BTreeMap::new(),
             guessing: None,
         })
+    }
+
+    /// Positions of the machine, and whether it may write after the last of them.
+    fn machine_positions(&self, elements: &[Element]) -> Result<(Vec<MachinePosition>, bool), LocateError> {
+        let mut found = Vec::new();
+        // Whether memory may be written on a step that ends at a point, after the last position before it.
+        let mut stored = false;
+        for (number, element) in elements.iter().enumerate() {
+            let steps = element.steps()?;
+            let mut at_ends = BTreeMap::<u32, bool>::from([(element.from, stored)]);
+            for from in element.in_order()? {
+                let inside = (from != element.from).then_some(from);
+                let stored = at_ends.get(&from).copied().unwrap_or(false);
+                let written = self.block_positions(from, (number, inside, stored), &mut found)?;
+                for (_, to) in steps.iter().filter(|step| step.0 == from) {
+                    let whole = self.machine_step(from, *to)?;
+                    *at_ends.entry(*to).or_default() |= writes(&self.machine.edges[whole]) > written;
+                }
+            }
+            // What was written aside counts where all paths meet again.
+            let aside =
+                found.iter().any(|one: &MachinePosition| one.elements == number && one.aside && one.stored);
+            stored = aside || at_ends.get(&element.to).copied().unwrap_or(false);
+            if found.len() > MOST_POSITIONS {
+                return mismatch("a path that is too long");
+            }
+        }
+        Ok((found, stored))
+    }
+
+    /// Positions of one point of the machine's graph and of what follows it without a branch; how much that writes.
+    fn block_positions(
+        &self,
+        from: u32,
+        (elements, inside, stored): (usize, Option<u32>, bool),
+        found: &mut Vec<MachinePosition>,
+    ) -> Result<usize, LocateError> {
+        let aside = inside.is_some();
+        let Some(Point::Pc(pc)) = self.machine.points.get(from as usize).cloned() else {
+            return mismatch("a step from the exit");
+        };
+        found.push(MachinePosition { pc, stored, aside, elements, inside, peek: None });
+        let coarse = self.setting.problem.machine.points.len();
+        let mut before = 0;
+        for (peek, edge) in self.machine.edges.iter().enumerate() {
+            if edge.from.0 != from || (edge.to.0 as usize) < coarse {
+                continue;
+            }
+            let Point::Pc(pc) = self.machine.points[edge.to.0 as usize] else { continue };
+            let writes = writes(edge);
+            found.push(MachinePosition {
+                pc,
+                stored: writes > before,
+                aside,
+                elements,
+                inside,
+                peek: Some(peek),
+            });
+            before = writes;
+        }
+        Ok(before)
+    }
+
+    /// The number of a step of the machine's graph.
+    pub(super) fn machine_step(&self, from: u32, to: u32) -> Result<usize, LocateError> {
+        let number = self.machine.edges.iter().position(|edge| edge.from.0 == from && edge.to.0 == to);
+        number.map_or_else(|| mismatch("a step of the machine that is none"), Ok)
     }
 
     fn source_positions(&self, start: u32, elements: &[Element]) -> Result<Vec<SourcePosition>, LocateError> {
@@ -154,8 +234,7 @@ impl Locator {
 
     /// Lines of the points that some path of an element passes between its ends.
     fn lines_between(&self, element: &Element) -> Vec<u32> {
-        let Paths::Parallel(ways) = &element.paths else { return Vec::new() };
-        let steps = ways.iter().filter_map(|way| machine_steps(way).ok()).flatten();
+        let steps = element.steps().unwrap_or_default().into_iter();
         let mut inside: Vec<u32> = steps.map(|(from, _)| from).filter(|from| *from != element.from).collect();
         inside.sort_unstable();
         inside.dedup();
@@ -177,23 +256,23 @@ fn writes(edge: &Edge) -> usize {
     edge.accesses.iter().filter(|access| access.write && access.region != Region::Stack).count()
 }
 
-/// Steps of the machine: one after the other.
-fn machine_steps(paths: &Paths) -> Result<Vec<(u32, u32)>, LocateError> {
+/// Steps of one path, one after the other.
+fn steps_of(paths: &Paths) -> Result<Vec<(u32, u32)>, LocateError> {
     match paths {
         Paths::Step(from, to) => Ok(vec![(*from, *to)]),
         Paths::Series(parts) => {
-            let parts: Result<Vec<Vec<(u32, u32)>>, LocateError> = parts.iter().map(machine_steps).collect();
+            let parts: Result<Vec<Vec<(u32, u32)>>, LocateError> = parts.iter().map(steps_of).collect();
             Ok(parts?.concat())
         }
         Paths::Repeat { times, body } => {
-            let body = machine_steps(body)?;
+            let body = steps_of(body)?;
             let times = *times as usize;
             if body.len().saturating_mul(times) > MOST_POSITIONS {
                 return mismatch("a path that is too long");
             }
             Ok(body.repeat(times))
         }
-        Paths::Empty | Paths::Parallel(_) => mismatch("several paths of the machine on one edge"),
+        Paths::Empty | Paths::Parallel(_) => mismatch("paths that part again on their way"),
     }
 }
 
@@ -211,8 +290,7 @@ fn flatten(paths: &Paths, elements: &mut Vec<Element>) -> Result<(), LocateError
         Paths::Series(parts) => parts.iter().try_for_each(|part| flatten(part, elements)),
         Paths::Repeat { times, body } => (0..*times).try_for_each(|_| flatten(body, elements)),
         Paths::Parallel(branches) => {
-            let steps: Result<Vec<Vec<(u32, u32)>>, LocateError> =
-                branches.iter().map(machine_steps).collect();
+            let steps: Result<Vec<Vec<(u32, u32)>>, LocateError> = branches.iter().map(steps_of).collect();
             elements.extend(split(&steps?));
             Ok(())
         }

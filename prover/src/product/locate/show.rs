@@ -2,8 +2,8 @@
 
 use super::super::assumed::equal;
 use super::super::certify::Certified;
-use super::super::triple::substituted;
-use super::super::walk::{Values, and};
+use super::super::triple::{anywhere, substituted};
+use super::super::walk::{Values, and, implies};
 use super::{At, LocateError, Locator};
 use crate::bits::Bits;
 use crate::expr::decompose::memory_equality;
@@ -39,6 +39,25 @@ impl Locator {
         }
         self.edges[at.edge].guessing = Some(assumed);
         Ok(same)
+    }
+
+    /// Whether the two memories are shown to agree where the source gets to its position.
+    pub fn surely_same_memory(&mut self, at: At) -> Result<bool, LocateError> {
+        let mut triple = self.triple(at)?;
+        let value = |values: &Values, variable: ExprId| values.get(&variable).copied().unwrap_or(variable);
+        for region in self.setting.regions.clone() {
+            let (left, right) = self.setting.memories(&mut self.arena, &region);
+            let left = value(&triple.source.values, left);
+            let right = value(&triple.machine.values, right);
+            let bytes = anywhere(&mut self.arena, left, right);
+            let reached = triple.source.condition;
+            let same = implies(&mut self.arena, reached, bytes);
+            let name = format!("locate memory {at:?}");
+            if self.implied(&name, &mut triple, same)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether the source certainly gets to its position if the machine is at its own.

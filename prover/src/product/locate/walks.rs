@@ -4,12 +4,66 @@ use super::super::assumed::Assumed;
 use super::super::flow::Anchors;
 use super::super::triple::{Context, Outcome, Shown, Triple};
 use super::super::walk::{Walk, Walker, implies};
-use super::positions::EdgePositions;
+use super::positions::{EdgePositions, Element};
 use super::{At, LocateError, Locator};
-use crate::expr::ExprId;
-use crate::graph::PointId;
+use crate::expr::{Arena, ExprId};
+use crate::graph::{Graph, PointId};
 use metaloc_proof as proof;
 use metaloc_proof::Paths;
+
+/// A walk of one program along elements.
+pub(super) struct Way<'a> {
+    /// With peeks.
+    fine: Walker<'a>,
+    /// Without them: what is between two points is walked in the graph that the proof speaks of.
+    plain: Walker<'a>,
+    coarse: &'a Graph,
+}
+
+impl<'a> Way<'a> {
+    /// `name` is used for nothing else in the arena.
+    pub(super) fn new((graph, coarse, anchors): (&'a Graph, &'a Graph, &'a Anchors), name: &str) -> Way<'a> {
+        let fine = Walker::new(graph, anchors, name);
+        Way { fine, plain: Walker::new(coarse, anchors, &format!("{name}.h")), coarse }
+    }
+
+    pub(super) fn start(&self, arena: &mut Arena) -> Walk {
+        self.fine.start(arena)
+    }
+
+    /// Goes on along elements.
+    pub(super) fn on(&mut self, arena: &mut Arena, mut walk: Walk, elements: &[Element]) -> Walk {
+        for element in elements {
+            walk = match &element.paths {
+                Paths::Step(from, to) => {
+                    let step =
+                        self.coarse.edges.iter().position(|edge| edge.from.0 == *from && edge.to.0 == *to);
+                    let edges: Vec<usize> = step.into_iter().collect();
+                    self.fine.along(arena, walk, &edges)
+                }
+                _ => self.plain.hop(arena, walk, PointId(element.from), PointId(element.to)),
+            };
+        }
+        walk
+    }
+
+    /// Goes on into an element, to a point inside of it, and to a peek from there.
+    pub(super) fn enter(
+        &mut self,
+        arena: &mut Arena,
+        mut walk: Walk,
+        inside: Option<(u32, u32)>,
+        peek: Option<usize>,
+    ) -> Walk {
+        if let Some((from, to)) = inside {
+            walk = self.plain.hop(arena, walk, PointId(from), PointId(to));
+        }
+        match peek {
+            Some(peek) => self.fine.along(arena, walk, &[peek]),
+            None => walk,
+        }
+    }
+}
 
 impl Locator {
     pub(super) fn context(&mut self) -> (Context<'_>, &mut Vec<EdgePositions>, &proof::Function) {
@@ -27,14 +81,17 @@ impl Locator {
 
     pub(super) fn walk_machine(&mut self, edge: usize, machine: usize) -> Walk {
         self.walks += 1;
-        let positions = &self.edges[edge];
-        let position = &positions.machine[machine];
-        let mut numbers: Vec<usize> = positions.machine_steps[..position.steps].to_vec();
-        numbers.extend(position.peek);
-        let mut walker =
-            Walker::new(&self.machine, &self.setting.machine_anchors, &format!("locate.m{}", self.walks));
-        let start = walker.start(&mut self.arena);
-        walker.along(&mut self.arena, start, &numbers)
+        let (elements, inside, peek) = {
+            let position = &self.edges[edge].machine[machine];
+            (position.elements, position.inside, position.peek)
+        };
+        let name = format!("locate.m{}", self.walks);
+        let whole = &self.edges[edge].machine_elements;
+        let program = (&self.machine, &self.setting.problem.machine, &self.setting.machine_anchors);
+        let mut way = Way::new(program, &name);
+        let walk = way.start(&mut self.arena);
+        let walk = way.on(&mut self.arena, walk, &whole[..elements]);
+        way.enter(&mut self.arena, walk, inside.map(|inside| (whole[elements].from, inside)), peek)
     }
 
     pub(super) fn walk_source(&mut self, edge: usize, source: usize) -> Walk {
@@ -54,26 +111,12 @@ impl Locator {
             .find(|(position, _)| position.peek.is_none() && position.elements <= elements)
             .map(|(position, walk)| (position.elements, walk.clone()));
         self.walks += 1;
-        let coarse = &self.setting.problem.source;
-        let anchors: &Anchors = &self.setting.source_anchors;
-        let mut walker = Walker::new(&self.source, anchors, &format!("locate.s{}", self.walks));
-        let mut plain = Walker::new(coarse, anchors, &format!("locate.h{}", self.walks));
-        let (mut done, mut walk) = base.unwrap_or_else(|| (0, walker.start(&mut self.arena)));
-        while done < elements {
-            let element = &self.edges[edge].elements[done];
-            walk = match &element.paths {
-                Paths::Step(from, to) => {
-                    let step = coarse.edges.iter().position(|edge| edge.from.0 == *from && edge.to.0 == *to);
-                    let edges: Vec<usize> = step.into_iter().collect();
-                    walker.along(&mut self.arena, walk, &edges)
-                }
-                _ => plain.hop(&mut self.arena, walk, PointId(element.from), PointId(element.to)),
-            };
-            done += 1;
-        }
-        if let Some(peek) = peek {
-            walk = walker.along(&mut self.arena, walk, &[peek]);
-        }
+        let name = format!("locate.s{}", self.walks);
+        let program = (&self.source, &self.setting.problem.source, &self.setting.source_anchors);
+        let mut way = Way::new(program, &name);
+        let (done, walk) = base.unwrap_or_else(|| (0, way.start(&mut self.arena)));
+        let walk = way.on(&mut self.arena, walk, &self.edges[edge].elements[done..elements]);
+        let walk = way.enter(&mut self.arena, walk, None, peek);
         self.edges[edge].source_walks.insert(source, walk.clone());
         walk
     }
@@ -111,7 +154,10 @@ impl Locator {
             triple.source.accesses.iter().map(|access| access.what.address).collect();
         roots.extend(triple.machine.accesses.iter().map(|access| access.what.address));
         let (mut context, _, _) = self.context();
-        let found = context.add_lemmas(&format!("locate edge {edge}"), &mut triple, &given, &roots, &[]);
+        let found =
+            context.add_constants(&format!("locate edge {edge}"), &mut triple, &given, &roots).and_then(
+                |()| context.add_lemmas(&format!("locate edge {edge}"), &mut triple, &given, &roots, &[]),
+            );
         let (normaliser, table) = (context.normaliser, context.table);
         (self.normaliser, self.table) = (normaliser, table);
         found?;
