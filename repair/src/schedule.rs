@@ -4,8 +4,8 @@
 //! its loop more than once on the edge, memory decides first: where the machine has stored something, the source goes on
 //! to where it has stored the same, and it does not pass its own next store before the machine has done that one. So
 //! each store of a scalar unrolled body has its own iteration, and what comes after a vector store belongs to the last
-//! iteration that it served. Where there are no stores on such an edge, the source stays in its first iteration. Within
-//! these bounds the line table decides: the next point that has the line and the column of a row at the pc, unless more
+//! iteration that it served. Where there are no stores in these iterations, the source stays in the first of them until it
+//! leaves the loop. Within these bounds the line table decides: the next point that has the line and the column of a row at the pc, unless more
 //! of the instructions that follow agree if the source waits ([`Ahead`]): compilers interleave statements. No row, or
 //! line 0: the point stays. Where the memories are not seen to be the same again up to the end of the edge, nothing is
 //! known from the first such store on.
@@ -17,15 +17,15 @@
 //! one of the same iteration that its line names ([`Scheduled::also`]). What is said of a variable has to hold at both.
 
 use crate::dwarf::lines::LineColumn;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A position of the machine on an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineStep {
     /// The pc.
     pub pc: u64,
-    /// Whether memory was written since the position before.
-    pub stored: bool,
+    /// How often memory was written since the position before, at most.
+    pub stores: usize,
     /// Whether the machine may pass it by: what it writes aside counts where its ways meet again.
     pub aside: bool,
 }
@@ -39,6 +39,8 @@ pub struct SourceStep {
     pub stored: bool,
     /// How often its point was met before on the edge.
     pub round: usize,
+    /// The same number in one block of the source: how many have been passed on the edge.
+    pub block: usize,
     /// Lines of the branches of which one is taken from here to the next position without them.
     pub branches: Vec<u64>,
 }
@@ -69,7 +71,7 @@ impl Scheduled {
         Scheduled {
             source: at,
             also: also.unwrap_or((at, at)),
-            grouped: bounds == Bounds::Round,
+            grouped: bounds.rounds.is_some_and(|last| at < last),
             agrees: also.is_some(),
             synced: None,
         }
@@ -119,15 +121,8 @@ pub fn schedule<E>(
     (rows, known): (&BTreeMap<u64, Vec<LineColumn>>, &Synced),
     mut ask: impl FnMut(Question, usize, usize) -> Result<bool, E>,
 ) -> Result<Vec<Option<Scheduled>>, E> {
-    let again = source.iter().rev().skip(1).any(|step| step.round > 0);
-    let stores = again && source.iter().any(|step| step.stored);
-    let bounds = match (again, stores) {
-        (false, _) => Bounds::None,
-        (true, true) => Bounds::Store,
-        // Nothing tells the iterations of the edge apart.
-        (true, false) => Bounds::Round,
-    };
-    let last_store = machine.iter().rposition(|step| step.stored);
+    let bounds = Bounds::of(source);
+    let last_store = machine.iter().rposition(|step| step.stores > 0);
     let last_source_store = source.iter().rposition(|step| step.stored);
     let mut found: Vec<Scheduled> = Vec::new();
     let ahead = Ahead::new(machine, source, rows, bounds);
@@ -150,9 +145,9 @@ pub fn schedule<E>(
             found.push(Scheduled::new(source, here, covering.copied(), bounds));
             continue;
         }
-        if step.stored && stores {
+        if step.stores > 0 && bounds.store {
             behind = behind.or(Some(number));
-            done += 1;
+            done += step.stores;
         }
         let mut here = None;
         if behind.is_some() {
@@ -173,7 +168,7 @@ pub fn schedule<E>(
             }
             // A store of the machine that is one of the source may be hard to recognise.
             if same.is_none()
-                && step.stored
+                && step.stores > 0
                 && let Some(next) = later.get(done - 1)
                 && ask(Question::SurelySameMemory, number, *next)?
             {
@@ -257,8 +252,7 @@ impl Ahead {
         for (number, step) in machine.iter().enumerate().rev() {
             let rows = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
             let line = rows.last().map_or(0, |row| row.0);
-            let next =
-                machine.get(number + 1).filter(|next| bounds != Bounds::Store || next.aside || !next.stored);
+            let next = machine.get(number + 1).filter(|next| !bounds.store || next.aside || next.stores == 0);
             let after = |at: usize| match next {
                 Some(_) => gains[(number + 1) * positions + at],
                 None => (0, 0),
@@ -289,12 +283,25 @@ impl Ahead {
 
 /// How far the source may go on by the line table alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bounds {
-    None,
-    /// Up to its next store.
-    Store,
-    /// In its first iteration.
-    Round,
+struct Bounds {
+    /// Up to its next store: memory tells iterations of the edge apart.
+    store: bool,
+    /// Nothing tells them apart: it stays in the first one, or goes to what comes after them all. The last position that
+    /// belongs to another one.
+    rounds: Option<usize>,
+}
+
+impl Bounds {
+    fn of(source: &[SourceStep]) -> Bounds {
+        let repeated = || source.iter().enumerate().filter(|(_, step)| step.round > 0);
+        let blocks: BTreeSet<usize> = repeated().map(|(_, step)| step.block).collect();
+        let last = repeated().map(|(number, _)| number).next_back();
+        // A way round a loop, or out of it, comes to the loop's condition once more.
+        let again = blocks.len() > 1 || repeated().any(|(_, step)| step.stored);
+        let Some(last) = last.filter(|_| again) else { return Bounds { store: false, rounds: None } };
+        let inside = source[..=last].iter().any(|step| step.stored);
+        Bounds { store: source.iter().any(|step| step.stored), rounds: (!inside).then_some(last) }
+    }
 }
 
 /// The next position with a row's line and column, or else its line, within the bounds.
@@ -302,16 +309,13 @@ fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, bounds: Bound
     if row.0 == 0 {
         return None;
     }
-    let inside = |step: &SourceStep| match bounds {
-        Bounds::None => true,
-        Bounds::Store => !step.stored,
-        Bounds::Round => step.round == 0,
-    };
-    let ahead = source[at..].iter().enumerate().take_while(|(number, step)| *number == 0 || inside(step));
+    let ahead = source.iter().enumerate().skip(at);
+    let ahead = ahead.take_while(|(number, step)| *number == at || !(bounds.store && step.stored));
+    let ahead = ahead.filter(|(number, step)| *number == at || bounds.rounds.is_none() || step.round == 0);
     let ahead: Vec<(usize, &SourceStep)> = ahead.collect();
     let exact = ahead.iter().find(|(_, step)| step.place == row);
     let line = ahead.iter().find(|(_, step)| step.place.0 == row.0);
-    exact.or(line).map(|(number, _)| at + number)
+    exact.or(line).map(|(number, _)| *number)
 }
 
 #[cfg(test)]
@@ -320,14 +324,16 @@ mod tests {
 
     /// A loop body of the source with the head at line 6, a store at line 7, the increment at 6:27; `rounds` of it.
     fn body(rounds: usize) -> Vec<SourceStep> {
+        let step =
+            |place, stored, round, block| SourceStep { place, stored, round, block, branches: Vec::new() };
         let mut steps = Vec::new();
         for round in 0..rounds {
-            steps.push(SourceStep { place: (6, 21), stored: false, round, branches: Vec::new() });
-            steps.push(SourceStep { place: (7, 17), stored: false, round, branches: Vec::new() });
-            steps.push(SourceStep { place: (7, 10), stored: false, round, branches: Vec::new() });
-            steps.push(SourceStep { place: (6, 27), stored: true, round, branches: Vec::new() });
+            steps.push(step((6, 21), false, round, 3 * round));
+            steps.push(step((7, 17), false, round, 3 * round + 1));
+            steps.push(step((7, 10), false, round, 3 * round + 1));
+            steps.push(step((6, 27), true, round, 3 * round + 2));
         }
-        steps.push(SourceStep { place: (6, 21), stored: false, round: rounds, branches: Vec::new() });
+        steps.push(step((6, 21), false, rounds, 3 * rounds));
         steps
     }
 
@@ -339,10 +345,11 @@ mod tests {
     ) -> Vec<Option<(usize, bool)>> {
         let steps: Vec<MachineStep> = machine
             .iter()
-            .map(|(pc, stored)| MachineStep { pc: *pc, stored: *stored, aside: false })
+            .map(|(pc, stored)| MachineStep { pc: *pc, stores: usize::from(*stored), aside: false })
             .collect();
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.iter().map(|(pc, row)| (*pc, vec![*row])).collect();
-        let stored = |number: usize| steps[..=number].iter().filter(|step| step.stored).count() * per_store;
+        let stored =
+            |number: usize| steps[..=number].iter().map(|step| step.stores).sum::<usize>() * per_store;
         let done = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
         let ask = |question: Question, machine: usize, source: usize| {
             Ok::<_, ()>(question == Question::Reached || stored(machine) == done(source))
@@ -381,17 +388,42 @@ mod tests {
     }
 
     #[test]
+    fn the_way_out_of_a_loop_without_stores_agrees_with_the_way_round_it() {
+        // Four iterations of a sum, then its store at line 9.
+        let mut out = body(4);
+        out.iter_mut().for_each(|step| step.stored = false);
+        let after =
+            |place, stored, block| SourceStep { place, stored, round: 0, block, branches: Vec::new() };
+        out.extend([after((9, 3), false, 13), after((10, 3), true, 13)]);
+        let machine = [(1, false), (2, false), (3, false), (4, false), (5, false), (6, true)];
+        let rows = [(2, (7, 17)), (3, (6, 27)), (4, (6, 21)), (5, (9, 3)), (6, (10, 3))];
+        let expected = [(0, true), (1, true), (3, true), (3, true), (17, false), (18, false)];
+        assert_eq!(run(&machine, &out, &rows, 1), expected.map(Some));
+    }
+
+    #[test]
+    fn the_way_out_of_a_loop_with_a_store_that_is_not_made_goes_on() {
+        // One iteration, whose store the machine does not make on this path, and the condition once more.
+        let mut source = body(1);
+        source.push(SourceStep { place: (9, 3), stored: false, round: 0, block: 4, branches: Vec::new() });
+        let machine = [(1, false), (2, false), (3, false), (4, false)];
+        let rows = [(2, (7, 17)), (3, (6, 21)), (4, (9, 3))];
+        assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 4, 5].map(|at| Some((at, false))));
+    }
+
+    #[test]
     fn code_of_a_branch_that_may_not_be_taken_belongs_before_and_after_it() {
         // Line 6: condition; 7 or 8 is taken; then 9.
         let step = |line, branches: &[u64]| SourceStep {
             place: (line, 1),
             stored: false,
             round: 0,
+            block: 0,
             branches: branches.to_vec(),
         };
         let source = [step(6, &[7, 8]), step(6, &[7, 8]), step(9, &[])];
         let machine: Vec<MachineStep> =
-            (1..5).map(|pc| MachineStep { pc, stored: false, aside: false }).collect();
+            (1..5).map(|pc| MachineStep { pc, stores: 0, aside: false }).collect();
         let rows = BTreeMap::from([(2, vec![(8, 3)]), (3, vec![(9, 1)]), (4, vec![(77, 1)])]);
         let found = schedule((&machine, true), &source, (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
             .unwrap();
@@ -409,12 +441,13 @@ mod tests {
             place: (line, column),
             stored: false,
             round,
+            block: 0,
             branches: Vec::new(),
         };
         let source =
             [step(7, 21, 0), step(8, 3, 0), step(9, 3, 0), step(10, 3, 0), step(7, 32, 0), step(7, 21, 1)];
         let machine: Vec<MachineStep> =
-            (1..8).map(|pc| MachineStep { pc, stored: false, aside: false }).collect();
+            (1..8).map(|pc| MachineStep { pc, stores: 0, aside: false }).collect();
         let rows = [(2, (9, 3)), (3, (7, 21)), (4, (8, 3)), (5, (8, 3)), (6, (10, 3)), (7, (7, 32))];
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.map(|(pc, row)| (pc, vec![row])).into();
         let found = schedule((&machine, true), &source, (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
@@ -428,7 +461,7 @@ mod tests {
     #[test]
     fn what_may_be_passed_by_does_not_move_the_source() {
         // Two iterations, each with a store aside (pcs 3 and 6) that counts where the ways meet (4 and 7).
-        let step = |pc, stored, aside| MachineStep { pc, stored, aside };
+        let step = |pc, stored: bool, aside| MachineStep { pc, stores: usize::from(stored), aside };
         let machine = [
             step(1, false, false),
             step(2, false, false),
@@ -446,7 +479,7 @@ mod tests {
             let mut asked = Vec::new();
             let found = schedule((&machine, false), &source, (&rows, &Synced::new()), |question, pc, at| {
                 let same =
-                    machine[..=pc].iter().filter(|step| step.stored && !step.aside).count() == stores(at);
+                    machine[..=pc].iter().filter(|step| step.stores > 0 && !step.aside).count() == stores(at);
                 asked.extend((question == Question::SurelySameMemory).then_some((pc, at)));
                 Ok::<_, ()>(match question {
                     Question::SameMemory => easy && same,
@@ -474,8 +507,11 @@ mod tests {
 
     #[test]
     fn after_the_last_stores_of_both_the_memories_are_the_same() {
-        let machine =
-            [(1, false), (2, true), (3, false)].map(|(pc, stored)| MachineStep { pc, stored, aside: false });
+        let machine = [(1, false), (2, true), (3, false)].map(|(pc, stored)| MachineStep {
+            pc,
+            stores: usize::from(stored),
+            aside: false,
+        });
         let rows = BTreeMap::new();
         let run = |at_end: bool| {
             let found = schedule((&machine, at_end), &body(4), (&rows, &Synced::new()), |question, _, _| {
@@ -494,8 +530,11 @@ mod tests {
     #[test]
     fn an_edge_that_begins_alike_says_where_the_memories_are_the_same() {
         let steps = |stored: &[bool]| -> Vec<MachineStep> {
-            let step =
-                |(pc, stored): (usize, &bool)| MachineStep { pc: pc as u64, stored: *stored, aside: false };
+            let step = |(pc, stored): (usize, &bool)| MachineStep {
+                pc: pc as u64,
+                stores: usize::from(*stored),
+                aside: false,
+            };
             stored.iter().enumerate().map(step).collect()
         };
         let rows = BTreeMap::new();

@@ -31,7 +31,7 @@ impl Proved for Asked {
     fn machine(&self, edge: usize) -> Vec<MachineStep> {
         let step = |position: &locate::MachinePosition| MachineStep {
             pc: position.pc,
-            stored: position.stored,
+            stores: position.stores,
             aside: position.aside,
         };
         self.0.machine(edge).iter().map(step).collect()
@@ -42,13 +42,14 @@ impl Proved for Asked {
     }
 
     fn source(&self, edge: usize) -> Vec<SourceStep> {
-        let step = |position: &locate::SourcePosition| {
+        let step = |(number, position): (usize, &locate::SourcePosition)| {
             let place = position.location.as_ref();
             let place = place.map_or((0, 0), |place| (u64::from(place.line), u64::from(place.column)));
             let branches = position.branches.iter().map(|line| u64::from(*line)).collect();
-            SourceStep { place, stored: position.stored, round: position.round, branches }
+            let block = self.0.steps(edge, number);
+            SourceStep { place, stored: position.stored, round: position.round, block, branches }
         };
-        self.0.source(edge).iter().map(step).collect()
+        self.0.source(edge).iter().enumerate().map(step).collect()
     }
 
     fn is_bound(&self, edge: usize, source: usize, variable: usize) -> bool {

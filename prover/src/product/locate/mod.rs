@@ -74,8 +74,9 @@ fn mismatch<T>(what: impl Into<String>) -> Result<T, LocateError> {
 pub struct MachinePosition {
     /// The pc.
     pub pc: u64,
-    /// Whether memory other than the frame was written since the position before.
-    pub stored: bool,
+    /// How often memory other than the frame was written since the position before, at most. What is written aside counts
+    /// where all paths meet again.
+    pub stores: usize,
     /// Whether the machine may pass it by: it is on some of the paths between two points that all of them pass.
     pub aside: bool,
     elements: usize,
@@ -120,6 +121,8 @@ pub struct Locator {
     slots: Vec<i64>,
     shown: Vec<(proof::Location, Certified)>,
     contradicted: BTreeMap<Contradicted, bool>,
+    /// How often memories that seemed to be the same were not shown to be, by edge.
+    unlike: BTreeMap<usize, usize>,
 }
 
 /// Edge, where on it the machine and the source are, the variable and a constant that is said of it.
@@ -178,6 +181,7 @@ impl Locator {
             slots,
             shown: Vec::new(),
             contradicted: BTreeMap::new(),
+            unlike: BTreeMap::new(),
             setting,
         };
         for edge in &function.edges {
@@ -220,6 +224,11 @@ impl Locator {
         let equal = node.invariants.iter().filter(equal).count();
         let same = node.role == proof::NodeRole::Exit || equal >= self.setting.regions.len();
         self.edges[edge].stores_at_end || !same
+    }
+
+    /// How many steps the source has taken up to a position: those with the same number are in one block.
+    pub fn steps(&self, edge: usize, source: usize) -> usize {
+        self.edges[edge].source[source].elements
     }
 
     /// Positions of the source on an edge, its end included.

@@ -107,43 +107,46 @@ impl Locator {
     /// Positions of the machine, and whether it may write after the last of them.
     fn machine_positions(&self, elements: &[Element]) -> Result<(Vec<MachinePosition>, bool), LocateError> {
         let mut found = Vec::new();
-        // Whether memory may be written on a step that ends at a point, after the last position before it.
-        let mut stored = false;
+        // Writes since the last position that all paths pass, on the path with the most of them.
+        let mut stores = 0;
         for (number, element) in elements.iter().enumerate() {
             let steps = element.steps()?;
-            let mut at_ends = BTreeMap::<u32, bool>::from([(element.from, stored)]);
+            let mut most = BTreeMap::<u32, usize>::new();
+            let mut counted = 0;
             for from in element.in_order()? {
                 let inside = (from != element.from).then_some(from);
-                let stored = at_ends.get(&from).copied().unwrap_or(false);
-                let written = self.block_positions(from, (number, inside, stored), &mut found)?;
+                let stores = if inside.is_some() { 0 } else { stores };
+                let written = self.block_positions(from, (number, inside, stores), &mut found)?;
+                if inside.is_none() {
+                    counted = written;
+                }
+                let before = most.get(&from).copied().unwrap_or(0);
                 for (_, to) in steps.iter().filter(|step| step.0 == from) {
-                    let whole = self.machine_step(from, *to)?;
-                    *at_ends.entry(*to).or_default() |= writes(&self.machine.edges[whole]) > written;
+                    let whole = writes(&self.machine.edges[self.machine_step(from, *to)?]);
+                    let known = most.entry(*to).or_default();
+                    *known = (before + whole).max(*known);
                 }
             }
-            // What was written aside counts where all paths meet again.
-            let aside =
-                found.iter().any(|one: &MachinePosition| one.elements == number && one.aside && one.stored);
-            stored = aside || at_ends.get(&element.to).copied().unwrap_or(false);
+            stores = most.get(&element.to).copied().unwrap_or(0).saturating_sub(counted);
             if found.len() > MOST_POSITIONS {
                 return mismatch("a path that is too long");
             }
         }
-        Ok((found, stored))
+        Ok((found, stores > 0))
     }
 
     /// Positions of one point of the machine's graph and of what follows it without a branch; how much that writes.
     fn block_positions(
         &self,
         from: u32,
-        (elements, inside, stored): (usize, Option<u32>, bool),
+        (elements, inside, stores): (usize, Option<u32>, usize),
         found: &mut Vec<MachinePosition>,
     ) -> Result<usize, LocateError> {
         let aside = inside.is_some();
         let Some(Point::Pc(pc)) = self.machine.points.get(from as usize).cloned() else {
             return mismatch("a step from the exit");
         };
-        found.push(MachinePosition { pc, stored, aside, elements, inside, peek: None });
+        found.push(MachinePosition { pc, stores, aside, elements, inside, peek: None });
         let coarse = self.setting.problem.machine.points.len();
         let mut before = 0;
         for (peek, edge) in self.machine.edges.iter().enumerate() {
@@ -152,14 +155,8 @@ impl Locator {
             }
             let Point::Pc(pc) = self.machine.points[edge.to.0 as usize] else { continue };
             let writes = writes(edge);
-            found.push(MachinePosition {
-                pc,
-                stored: writes > before,
-                aside,
-                elements,
-                inside,
-                peek: Some(peek),
-            });
+            let stores = writes.saturating_sub(before);
+            found.push(MachinePosition { pc, stores, aside, elements, inside, peek: Some(peek) });
             before = writes;
         }
         Ok(before)

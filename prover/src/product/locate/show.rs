@@ -8,9 +8,16 @@ use super::{At, LocateError, Locator};
 use crate::bits::Bits;
 use crate::expr::decompose::memory_equality;
 use crate::expr::{Arena, ExprId, smtlib};
+use crate::smt::Limits;
 use crate::source::{self};
 use metaloc_proof as proof;
 use metaloc_proof::Exact;
+use std::time::Duration;
+
+/// Questions about memories without success on one edge, at most: they are for guessing, and hard.
+const MOST_UNLIKE: usize = 3;
+/// Time for one of them.
+const MEMORY_TIME: Duration = Duration::from_secs(2);
 
 impl Locator {
     /// Whether the two memories are seen to agree: by rewriting alone, so `false` says nothing.
@@ -41,8 +48,24 @@ impl Locator {
         Ok(same)
     }
 
-    /// Whether the two memories are shown to agree where the source gets to its position.
+    /// Whether the two memories are shown to agree where the source gets to its position. Not asked again on an edge where
+    /// that was too much a few times.
     pub fn surely_same_memory(&mut self, at: At) -> Result<bool, LocateError> {
+        if self.unlike.get(&at.edge).is_some_and(|times| *times >= MOST_UNLIKE) {
+            return Ok(false);
+        }
+        let limits = self.solver.limits();
+        self.solver.set_limits(Limits { time: limits.time.min(MEMORY_TIME), ..limits });
+        let same = self.memories_agree(at);
+        self.solver.set_limits(limits);
+        let same = same?;
+        if !same {
+            *self.unlike.entry(at.edge).or_default() += 1;
+        }
+        Ok(same)
+    }
+
+    fn memories_agree(&mut self, at: At) -> Result<bool, LocateError> {
         let mut triple = self.triple(at)?;
         let value = |values: &Values, variable: ExprId| values.get(&variable).copied().unwrap_or(variable);
         for region in self.setting.regions.clone() {
