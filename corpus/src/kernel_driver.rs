@@ -27,6 +27,7 @@ static int index_of[L];
 static unsigned state = 1;
 static int draw(void) {
   state = state * 1664525u + 1013904223u;
+  if (SPARSE && (state >> 13 & 3) == 0) return 0;
   return (int)(state >> 16) % 100 - 50;
 }
 static void fill(int *to, int count) {
@@ -41,7 +42,7 @@ int main(void) {
   int *squares[] = {&aa[0][0], &bb[0][0], &cc[0][0], array};
   for (int k = 0; k < (int)(sizeof squares / sizeof *squares); k++) fill(squares[k], N * N);
   for (int k = 0; k < L; k++) {
-    indx[k] = 1 + (draw() & 3);
+    indx[k] = draw() & 7;
     index_of[k] = (int)(((unsigned)k * 7 + 3) % L);
   }
   CALL;
@@ -49,25 +50,25 @@ int main(void) {
 }
 ";
 
-/// Links an object of the kernel with the driver; `folder` is for what is made on the way.
+/// Links an object of the kernel with the driver of a run; `folder` is for what is made on the way.
 pub fn link(
     configuration: &Configuration,
-    kernel: &Kernel,
+    (kernel, run): (&Kernel, usize),
     object: &Path,
     folder: &Path,
     to: &Path,
 ) -> Result<()> {
     let source = folder.join("driver.c");
-    write(kernel, &source)?;
+    write(kernel, run, &source)?;
     let task =
         Task::new(COMPILER).args(flags(configuration, kernel)).arg(&source).arg(object).arg("-o").arg(to);
     stock::succeed(task)?;
     Ok(())
 }
 
-/// The same as a command with `{object}` and `{program}` in it; the driver is written to `source`.
+/// The same of the first run, as a command with `{object}` and `{program}` in it; the driver is written to `source`.
 pub fn link_command(configuration: &Configuration, kernel: &Kernel, source: &Path) -> Result<String> {
-    write(kernel, source)?;
+    write(kernel, 0, source)?;
     let quoted = |word: &OsString| format!("'{}'", word.to_string_lossy());
     let words: Vec<String> = flags(configuration, kernel).iter().map(quoted).collect();
     Ok(format!("{COMPILER} {} '{}' {{object}} -o {{program}}", words.join(" "), source.display()))
@@ -76,8 +77,8 @@ pub fn link_command(configuration: &Configuration, kernel: &Kernel, source: &Pat
 /// What compiles drivers and links programs.
 const COMPILER: &str = "gcc-12";
 
-fn write(kernel: &Kernel, source: &Path) -> Result<()> {
-    std::fs::write(source, text(kernel))
+fn write(kernel: &Kernel, run: usize, source: &Path) -> Result<()> {
+    std::fs::write(source, text(kernel, run))
         .map_err(|reason| metaloc_toolchain::Error::Write { path: source.to_owned(), reason })?;
     Ok(())
 }
@@ -100,21 +101,35 @@ pub fn compile_plain(llvm: &Llvm, configuration: &Configuration, kernel: &Kernel
     Ok(())
 }
 
-/// The driver.
-pub fn text(kernel: &Kernel) -> String {
-    let (parameters, arguments) = match kernel.name.as_str() {
-        "s122" => ("int, int", "1, 1"),
-        "s162" => ("int", "1"),
-        "s171" => ("int", "1"),
-        "s174" => ("int", "H"),
-        "s272" => ("int", "0"),
-        "s2710" => ("int", "1"),
-        "s4115" => ("int *", "index_of"),
-        _ => ("void", ""),
-    };
-    let name = &kernel.name;
+/// Types of a kernel's parameters, and arguments for it: the first are for one run, all together come to more of its code,
+/// as compilers make versions of a loop.
+fn parameters(kernel: &Kernel) -> (&'static str, &'static [&'static str]) {
+    match kernel.name.as_str() {
+        "s122" => ("int, int", &["1, 1", "1, 2"]),
+        "s162" => ("int", &["1"]),
+        "s171" => ("int", &["1", "0"]),
+        "s174" => ("int", &["H", "5"]),
+        "s272" => ("int", &["0"]),
+        "s2710" => ("int", &["1", "0"]),
+        "s4115" => ("int *", &["index_of"]),
+        _ => ("void", &[""]),
+    }
+}
+
+/// How many runs of a kernel there are: with each of its arguments, and one in which a quarter of all data is 0, so that
+/// conditions go the way that they rarely go.
+pub fn runs(kernel: &Kernel) -> usize {
+    parameters(kernel).1.len() + 1
+}
+
+/// The driver for one of the runs.
+pub fn text(kernel: &Kernel, run: usize) -> String {
+    let (parameters, arguments) = parameters(kernel);
+    let (name, sparse) = (&kernel.name, run >= arguments.len());
+    let arguments = arguments.get(run).unwrap_or(&arguments[0]);
     let call = MAIN.replace("CALL", &format!("{name}({arguments})"));
-    format!("#include \"tsvc.h\"\n{GLOBALS}\nint {name}({parameters});\n{call}")
+    let sparse = u8::from(sparse);
+    format!("#define SPARSE {sparse}\n#include \"tsvc.h\"\n{GLOBALS}\nint {name}({parameters});\n{call}")
 }
 
 #[cfg(test)]
@@ -131,11 +146,14 @@ mod tests {
             let head = source.lines().find(|line| line.contains(&format!("int {}(", kernel.name))).unwrap();
             let inside = &head[head.find('(').unwrap() + 1..head.rfind(')').unwrap()];
             let wanted = if inside == "void" { 0 } else { inside.split(',').count() };
-            let text = text(&kernel);
-            let call = text.lines().find(|line| line.starts_with(&format!("  {}(", kernel.name))).unwrap();
-            let given = &call[call.find('(').unwrap() + 1..call.rfind(')').unwrap()];
-            let given = if given.is_empty() { 0 } else { given.split(',').count() };
-            assert_eq!(given, wanted, "{}", kernel.name);
+            for run in 0..runs(&kernel) {
+                let text = text(&kernel, run);
+                let call =
+                    text.lines().find(|line| line.starts_with(&format!("  {}(", kernel.name))).unwrap();
+                let given = &call[call.find('(').unwrap() + 1..call.rfind(')').unwrap()];
+                let given = if given.is_empty() { 0 } else { given.split(',').count() };
+                assert_eq!(given, wanted, "{}", kernel.name);
+            }
         }
     }
 }

@@ -85,6 +85,25 @@ pub fn survey(
     Ok(pairs)
 }
 
+/// Adds what another run of the function shows, whose addresses `moved` makes those of the first: a value that is wrong in
+/// one of them is wrong, and what one run does not come to, or cannot be judged in it, another may.
+pub fn also(pairs: &mut [Pair], others: &[Pair], moved: impl Fn(u64) -> u64) {
+    let rank = |shown| match shown {
+        Shown::Unreached => 0,
+        Shown::Unmatched => 1,
+        Shown::True => 2,
+        Shown::Nothing => 3,
+        Shown::Wrong => 4,
+    };
+    for other in others {
+        let key = (moved(other.header), moved(other.pc), &other.counter, other.line);
+        let known = pairs.iter_mut().find(|pair| (pair.header, pair.pc, &pair.counter, pair.line) == key);
+        if let Some(known) = known.filter(|known| rank(other.shown) > rank(known.shown)) {
+            (known.shown, known.example) = (other.shown, other.example.clone());
+        }
+    }
+}
+
 /// One pass through a machine loop: the stops from one arrival at the header to the next.
 #[derive(Debug, Default)]
 struct Iteration {
@@ -399,6 +418,21 @@ mod tests {
         assert_eq!(numbers(&iterations[..3]), [1, 2]);
         assert_eq!(numbers(&iterations[..1]), [0]);
         assert_eq!(numbers(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn another_run_may_come_to_what_one_did_not() {
+        let pair = |pc, shown| Pair { header: 8, pc, counter: "i".into(), line: 3, shown, example: None };
+        let run = |base: u64, shown: [Shown; 4]| -> Vec<Pair> {
+            let pairs = shown.into_iter().zip(8..).map(|(shown, pc)| pair(pc + base, shown));
+            pairs.map(|pair| Pair { header: 8 + base, ..pair }).collect()
+        };
+        let mut first = run(0, [Shown::Unreached, Shown::True, Shown::Nothing, Shown::Unmatched]);
+        let second = run(100, [Shown::True, Shown::Wrong, Shown::True, Shown::Unreached]);
+        also(&mut first, &second, |address| address - 100);
+        assert_eq!(first, run(0, [Shown::True, Shown::Wrong, Shown::Nothing, Shown::Unmatched]));
+        also(&mut first, &second, |address| address);
+        assert_eq!(first.len(), 4, "what is at other addresses is not another pair's");
     }
 
     #[test]

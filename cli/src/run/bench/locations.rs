@@ -10,7 +10,7 @@ use metaloc_corpus::kernels::{Configuration, Kernel};
 use metaloc_toolchain::Llvm;
 use metaloc_tracer::program::{Program, undefined_symbols};
 use metaloc_tracer::source_loops::for_loops;
-use metaloc_tracer::survey::{Pair, Shown, survey};
+use metaloc_tracer::survey::{Pair, Shown, also, survey};
 use metaloc_tracer::{Debugger, Gdb, Limits, Lldb};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,8 @@ fn row(
     Ok(Row::new(kernel, start, &pairs, begun.elapsed().as_secs_f64()))
 }
 
-/// What a debugger shows of the counters in an object of a kernel, and where its function begins.
+/// What a debugger shows of the counters in an object of a kernel, and where its function begins: over
+/// as many runs as it takes to come to all addresses, if there are so many.
 pub(super) fn look(
     llvm: &Llvm,
     configuration: &Configuration,
@@ -78,11 +79,33 @@ pub(super) fn look(
     kernel: &Kernel,
     object: &Path,
 ) -> Result<(u64, Vec<Pair>)> {
+    let (start, mut pairs) = look_once(llvm, configuration, debugger, (kernel, 0), object)?;
+    for run in 1..kernel_driver::runs(kernel) {
+        if pairs.iter().all(|pair| pair.shown != Shown::Unreached) {
+            break;
+        }
+        let (begins, seen) = look_once(llvm, configuration, debugger, (kernel, run), object)?;
+        also(&mut pairs, &seen, |address| address.wrapping_sub(begins).wrapping_add(start));
+    }
+    Ok((start, pairs))
+}
+
+/// The same of one run.
+fn look_once(
+    llvm: &Llvm,
+    configuration: &Configuration,
+    debugger: &dyn Debugger,
+    (kernel, run): (&Kernel, usize),
+    object: &Path,
+) -> Result<(u64, Vec<Pair>)> {
     let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
     let place = |name: &str| scratch.path().join(name);
-    kernel_driver::link(configuration, kernel, object, scratch.path(), &place("optimised"))?;
+    let link = |object: &Path, to: &Path| {
+        kernel_driver::link(configuration, (kernel, run), object, scratch.path(), to)
+    };
+    link(object, &place("optimised"))?;
     kernel_driver::compile_plain(llvm, configuration, kernel, &place("plain.o"))?;
-    kernel_driver::link(configuration, kernel, &place("plain.o"), scratch.path(), &place("plain"))?;
+    link(&place("plain.o"), &place("plain"))?;
     let optimised = Program::read(&place("optimised"))?;
     let plain = Program::read(&place("plain"))?;
     // What the kernel names and the program has: functions are not among them.

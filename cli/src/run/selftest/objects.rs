@@ -119,7 +119,7 @@ fn subjects(args: &SelftestObjects) -> Result<Vec<Subject>> {
             for kernel in &kernels {
                 let (object, program) = (scratch.path().join("kernel.o"), scratch.path().join("program"));
                 configuration.compile(&kernel.path, &kernel.defines, "-c", &object)?;
-                kernel_driver::link(&configuration, kernel, &object, scratch.path(), &program)?;
+                kernel_driver::link(&configuration, (kernel, 0), &object, scratch.path(), &program)?;
                 for (kind, path) in [("object", &object), ("program", &program)] {
                     let name = format!("{}, {dwarf}, {}, {kind}", configuration.name, kernel.name);
                     found.push(subject(name, path, &kernel.name)?);
