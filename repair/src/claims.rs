@@ -51,7 +51,7 @@ pub enum Verdict {
     Value(Exact),
     /// What the debug information says is right.
     Confirmed,
-    /// What the debug information says is wrong.
+    /// What the debug information says is wrong, always or on some run.
     Refuted,
 }
 

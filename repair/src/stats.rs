@@ -24,7 +24,7 @@ pub struct Counts {
     pub grouped: usize,
     /// Pairs of which the old value is proved right.
     pub confirmed: usize,
-    /// Pairs of which the old value is refuted and no other is known.
+    /// Pairs of which the old value is refuted, always or on some run, and no other is known.
     pub removed: usize,
     /// Pairs of which the old value is neither proved nor refuted.
     pub kept: usize,
