@@ -6,7 +6,7 @@ use crate::dwarf::read::FunctionCode;
 use crate::echelon::{Rational, solve};
 use crate::expression::depends_on_pc;
 use crate::object::{Said, SaidVariable};
-use crate::schedule::{MachineStep, Question, Scheduled, SourceStep, Synced, schedule, shared};
+use crate::schedule::{Edge, MachineStep, Question, Scheduled, SourceStep, Synced, agree, schedule, shared};
 use metaloc_proof::form::{At, Change, Linear, PlaceForm};
 use metaloc_proof::{Exact, Extend, Place, Sum, SumTerm, Term, Variable, Word};
 use num_traits::{One, Zero};
@@ -179,6 +179,21 @@ fn occurrences<P: Proved>(proved: &mut P, said: &Said) -> Result<Occurrences, P:
         let synced = |machine: usize| all[edge][machine].and_then(|found| found.synced);
         if known.iter().any(|(machine, source)| synced(*machine) != Some(*source)) {
             all[edge] = scheduled(proved, said, edge, &known)?;
+        }
+    }
+    for node in (0..all.len()).map(|edge| proved.from(edge)).collect::<BTreeSet<_>>() {
+        let own: Vec<usize> = (0..all.len()).filter(|edge| proved.from(*edge) == node).collect();
+        let mut edges: Vec<Edge> = own
+            .iter()
+            .map(|edge| Edge {
+                machine: proved.machine(*edge),
+                source: proved.source(*edge),
+                found: all[*edge].clone(),
+            })
+            .collect();
+        agree(&mut edges);
+        for (edge, agreed) in own.into_iter().zip(edges) {
+            all[edge] = agreed.found;
         }
     }
     let mut found = Occurrences::new();

@@ -93,13 +93,47 @@ pub fn shared(
     found: &[Option<Scheduled>],
     (other_machine, other_source): (&[MachineStep], &[SourceStep]),
 ) -> Synced {
-    fn alike<T: PartialEq>(left: &[T], right: &[T]) -> usize {
-        left.iter().zip(right).take_while(|(left, right)| left == right).count()
-    }
     let (machine_alike, source_alike) = (alike(machine, other_machine), alike(source, other_source));
     let synced = found.iter().map(|found| found.and_then(|found| found.synced)).enumerate();
     let known = synced.take(machine_alike).filter_map(|(number, synced)| Some((number, synced?)));
     known.take_while(|(_, synced)| *synced < source_alike).collect()
+}
+
+/// One edge with what was found for it.
+#[derive(Debug)]
+pub struct Edge {
+    /// Positions of the machine.
+    pub machine: Vec<MachineStep>,
+    /// Positions of the source.
+    pub source: Vec<SourceStep>,
+    /// By position of the machine.
+    pub found: Vec<Option<Scheduled>>,
+}
+
+/// Makes edges from one node agree: as long as both programs go the same way on two of them nobody can know which one it
+/// is, so the source is where it is on both, the earlier of two positions.
+pub fn agree(edges: &mut [Edge]) {
+    let count = edges.len();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (left, right) in (0..count).flat_map(|left| (0..count).map(move |right| (left, right))) {
+            let machine_alike = alike(&edges[left].machine, &edges[right].machine);
+            let source_alike = alike(&edges[left].source, &edges[right].source);
+            for number in 0..machine_alike {
+                let Some(one) = edges[left].found[number] else { continue };
+                let later = edges[right].found[number].is_none_or(|other| one.source < other.source);
+                if later && one.source < source_alike && one.also.1 <= source_alike {
+                    edges[right].found[number] = Some(one);
+                    changed = true;
+                }
+            }
+        }
+    }
+}
+
+fn alike<T: PartialEq>(left: &[T], right: &[T]) -> usize {
+    left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }
 
 /// What is asked about a pair of positions, of the machine and of the source.
@@ -556,6 +590,36 @@ mod tests {
         // Another way of the machine, or of the source.
         assert_eq!(shared((&back, &four), &found, (&steps(&[false, false, true]), &five)), Synced::new());
         assert_eq!(shared((&back, &four), &found, (&out, &five[4..])), Synced::new());
+    }
+
+    #[test]
+    fn edges_that_begin_alike_agree() {
+        let machine =
+            |pcs: &[u64]| pcs.iter().map(|pc| MachineStep { pc: *pc, stores: 0, aside: false }).collect();
+        let at = |source: usize, also: (usize, usize)| {
+            Some(Scheduled { source, also, grouped: false, agrees: true, synced: None })
+        };
+        let (four, five) = (body(4), body(5));
+        let mut edges = [
+            Edge {
+                machine: machine(&[1, 2, 3, 4]),
+                source: four[..16].to_vec(),
+                found: vec![at(0, (0, 0)); 4],
+            },
+            Edge { machine: machine(&[1, 2, 3, 9]), source: five, found: vec![at(0, (0, 0)); 4] },
+        ];
+        let (back, out) = (
+            [at(0, (0, 0)), at(9, (9, 9)), None, at(15, (15, 15))],
+            [at(0, (0, 0)), at(17, (17, 17)), at(15, (14, 17)), at(18, (18, 18))],
+        );
+        (edges[0].found, edges[1].found) = (back.to_vec(), out.to_vec());
+        agree(&mut edges);
+        assert_eq!(
+            edges[1].found,
+            [back[0], back[1], out[2], out[3]],
+            "the earlier one, as long as they are alike"
+        );
+        assert_eq!(edges[0].found, back, "not one that speaks of what the other edge does not have");
     }
 
     #[test]
