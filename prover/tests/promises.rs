@@ -69,10 +69,9 @@ fn the_end_of_an_object_is_in_bounds() {
 /// without the hard ones, and the hard ones count where they are needed.
 #[test]
 fn promises_about_memory_count_too() {
-    let source = "int f(int i) {\n  int a = X[i], b = Y[i];\n  return a * b + 1 > a * b;\n}\n";
-    let loads = |rest: &str| {
-        format!("\tmovslq %edi, %rdi\n\tmovl X(,%rdi,4), %eax\n\timull Y(,%rdi,4), %eax\n{rest}")
-    };
+    let source = "int f(int i) {\n  int a = X[i], b = Y[i];\n  return a + b + 1 > a + b;\n}\n";
+    let loads =
+        |rest: &str| format!("\tmovslq %edi, %rdi\n\tmovl X(,%rdi,4), %eax\n\taddl Y(,%rdi,4), %eax\n{rest}");
     proved_by(AssumptionKind::NoSignedWrap, source, &loads("\tmovl $1, %eax\n\tret"));
     not_proved(source, &["-fwrapv"], &loads("\tmovl $1, %eax\n\tret"));
     let but_for = "\tcmpl $0x7ffffffe, %eax\n\tsetne %al\n\tmovzbl %al, %eax\n\tret";
