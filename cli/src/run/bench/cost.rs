@@ -158,21 +158,23 @@ impl Runs {
 impl Row {
     fn new(workload: &Workload, runs: &Runs) -> Row {
         let (plain, plugin) = (Figures::of(&runs.plain), Figures::of(&runs.plugin));
-        Row {
+        let mut row = Row {
             name: workload.name.clone(),
             instructions: workload.instructions,
             time_ratio: plugin.seconds / plain.seconds,
             memory_ratio: plugin.mebibytes / plain.mebibytes,
-            microseconds_per_instruction: (plugin.least_seconds - plain.least_seconds) * 1e6
-                / workload.instructions as f64,
+            microseconds_per_instruction: 0.0,
             plain,
             plugin,
-        }
+        };
+        row.microseconds_per_instruction = row.cost(|_| true);
+        row
     }
 
     /// The cost per instruction by some of the runs.
     fn cost(&self, runs: impl Fn(usize) -> bool) -> f64 {
-        (self.plugin.least(&runs) - self.plain.least(&runs)) * 1e6 / self.instructions as f64
+        let least = |figures: &Figures| least(&figures.all_seconds, &runs);
+        (least(&self.plugin) - least(&self.plain)) * 1e6 / self.instructions as f64
     }
 }
 
@@ -182,17 +184,17 @@ impl Figures {
         let mebibytes = usages.iter().map(|usage| usage.max_rss_kib as f64 / 1024.0).collect();
         Figures {
             seconds: median(all_seconds.clone()),
-            least_seconds: all_seconds.iter().copied().fold(f64::INFINITY, f64::min),
+            least_seconds: least(&all_seconds, |_| true),
             mebibytes: median(mebibytes),
             all_seconds,
         }
     }
+}
 
-    /// The fastest of some of the runs.
-    fn least(&self, runs: impl Fn(usize) -> bool) -> f64 {
-        let some = self.all_seconds.iter().enumerate().filter(|(run, _)| runs(*run));
-        some.map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min)
-    }
+/// The fastest of some of the runs.
+fn least(all_seconds: &[f64], runs: impl Fn(usize) -> bool) -> f64 {
+    let some = all_seconds.iter().enumerate().filter(|(run, _)| runs(*run));
+    some.map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min)
 }
 
 /// The middle one; of an even number, the mean of the two in the middle.
@@ -240,7 +242,7 @@ impl BenchResult {
     }
 
     /// Largest cost per instruction of a generated module over the smallest, by these runs; `None` with fewer
-    /// than two modules, or if something is left to chance entirely: no cost at all.
+    /// than two modules, without such a run, or if noise hides a cost entirely.
     fn spread(&self, runs: impl Fn(usize) -> bool) -> Option<f64> {
         let generated = self.workloads.iter().filter(|row| row.name.starts_with("generated"));
         let costs: Vec<f64> = generated.map(|row| row.cost(&runs)).collect();

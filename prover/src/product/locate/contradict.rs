@@ -7,7 +7,8 @@ use super::super::walk::{Walk, implies};
 use super::walks::Way;
 use super::{At, LocateError, Locator};
 use crate::bits::Bits;
-use crate::expr::ExprId;
+use crate::expr::{Arena, ExprId, Node};
+use crate::run::code::is_unknown;
 use crate::source::Bound;
 use metaloc_proof as proof;
 use metaloc_proof::Exact;
@@ -65,8 +66,13 @@ impl Locator {
             .iter()
             .map(|assumption| implies(arena, assumption.when, assumption.what.condition))
             .collect();
-        given.extend(defined);
-        given.extend([machine.condition, source.condition, other]);
+        // The machine's condition names flags that the manual leaves open, though no branch of proved code rests on them.
+        let run = [defined, vec![source.condition, other]].concat();
+        if rests_on_unknown(&self.arena, &run) {
+            return Ok(false);
+        }
+        given.extend(run);
+        given.push(machine.condition);
         let (mut context, _, _) = self.context();
         let outcome = context.model(&format!("locate {at:?} other {variable}"), &mut assumed, &given);
         let (normaliser, table) = (context.normaliser, context.table);
@@ -140,5 +146,29 @@ impl Locator {
             }
         }
         None
+    }
+}
+
+/// Whether something takes part of which only the name is known: a model may make up what it is, and would be no run.
+fn rests_on_unknown(arena: &Arena, bits: &[ExprId]) -> bool {
+    let unknown = |part: ExprId| is_unknown(arena, part) || matches!(arena.node(part), Node::Apply { .. });
+    arena.reachable(bits).into_iter().any(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::Sort;
+
+    #[test]
+    fn what_a_model_may_make_up_is_no_run() {
+        let mut arena = Arena::new();
+        let known = arena.variable("rax", Sort::Bits(32));
+        let flag = arena.variable("m1.unknown.af", Sort::Bits(32));
+        let applied = arena.apply("f", &[known], 32);
+        let zero = arena.constant(Bits::new(32, 0));
+        let is_zero = [known, flag, applied].map(|value| equal(&mut arena, value, zero));
+        let rests = is_zero.map(|bit| rests_on_unknown(&arena, &[is_zero[0], bit]));
+        assert_eq!(rests, [false, true, true]);
     }
 }
