@@ -16,6 +16,7 @@
 //! create %7 / create %7 ret               what it is, if it is in no block of P or P'; each event is called from a stack of its own, 1, 2, ...
 //! clone %8 %1                             new, old
 //! insert %7 b1 %3                         `insert %7 b1` is at the end
+//! behind %7 %3                            that was by `insertAfter`
 //! remove %3 b1 / erase %3 / move %3 b1 b0
 //! replace %3 %7 / replace-some %3 %7 / replace %3 -
 //! set %7 @3 / merge %7 @3 @4 / drop %7 / hoist %7
@@ -208,6 +209,7 @@ impl Scene {
             ("insert", [block, before]) => {
                 EventKind::Insert { inst, block: block_id(block), before: Some(inst_id(before)) }
             }
+            ("behind", [after]) => EventKind::InsertAfter { inst, after: inst_id(after) },
             ("remove", [block]) => EventKind::Remove { inst, block: block_id(block) },
             ("move", [from, to]) => EventKind::Move { inst, from: block_id(from), to: block_id(to) },
             ("replace", ["-"]) => EventKind::Replace { old: inst, new: None, all: true },

@@ -38,6 +38,13 @@ pub enum EventKind {
         /// What it was put in front of; `None` at the end of the block.
         before: Option<InstId>,
     },
+    /// The insertion just before was one by `insertAfter`. An event of its own, since few are: it costs the others nothing.
+    InsertAfter {
+        /// The instruction.
+        inst: InstId,
+        /// What it was put behind.
+        after: InstId,
+    },
     /// An instruction was taken out of its block, to be erased or to be inserted elsewhere.
     Remove {
         /// The instruction.
@@ -104,6 +111,7 @@ impl EventKind {
             EventKind::Replace { old, .. } => old,
             EventKind::Create { inst }
             | EventKind::Insert { inst, .. }
+            | EventKind::InsertAfter { inst, .. }
             | EventKind::Remove { inst, .. }
             | EventKind::Move { inst, .. }
             | EventKind::Erase { inst }
@@ -120,6 +128,7 @@ impl EventKind {
             EventKind::Clone { old, .. } => Some(old),
             EventKind::Replace { new, .. } => new,
             EventKind::Insert { before, .. } => before,
+            EventKind::InsertAfter { after, .. } => Some(after),
             _ => None,
         };
         [Some(self.inst()), other]

@@ -150,6 +150,26 @@ void on_inst_added(InstTraits *List, Instruction *I) {
     metaloc_on_insert(I, FRAME);
 }
 
+// Ends in the entry above. What it adds is what the pass said: behind which instruction.
+void put_behind(const Instruction *I, const Instruction *After) {
+  if (observing())
+    metaloc_on_insert_after(I, After);
+}
+
+void (*insert_after)(Instruction *, Instruction *);
+void on_insert_after(Instruction *I, Instruction *After) {
+  insert_after(I, After);
+  put_behind(I, After);
+}
+
+#if LLVM_VERSION_MAJOR >= 22
+void (*insert_after_iterator)(Instruction *, BasicBlock::iterator);
+void on_insert_after_iterator(Instruction *I, BasicBlock::iterator After) {
+  insert_after_iterator(I, After);
+  put_behind(I, &*After);
+}
+#endif
+
 void (*inst_removed)(InstTraits *, Instruction *);
 void on_inst_removed(InstTraits *List, Instruction *I) {
   if (observing())
@@ -363,6 +383,12 @@ const MetalocHook *metaloc_hooks(size_t *count) {
       row("_ZN4llvm5Value8takeNameEPS0_", on_take_name, &take_name),
       row(INST_LIST "13addNodeToListEPS1_", on_inst_added, &inst_added),
       row(INST_LIST "18removeNodeFromListEPS1_", on_inst_removed, &inst_removed),
+      row("_ZN4llvm11Instruction11insertAfterEPS0_", on_insert_after, &insert_after),
+#if LLVM_VERSION_MAJOR >= 22
+      row("_ZN4llvm11Instruction11insertAfterENS_21ilist_iterator_w_bitsINS_12ilist_detail12node_optionsIS0_Lb0E"
+          "Lb0EvLb1ENS_10BasicBlockEEELb0ELb0EEE",
+          on_insert_after_iterator, &insert_after_iterator),
+#endif
       row(INST_LIST "21transferNodesFromList" INST_ITERATORS, on_insts_moved, &insts_moved),
       row(BLOCK_LIST "13addNodeToListEPS1_", on_block_added, &block_added),
       row(BLOCK_LIST "18removeNodeFromListEPS1_", on_block_removed, &block_removed),

@@ -70,6 +70,7 @@ extern volatile uint32_t metaloc_observing; // number of threads that want event
 void metaloc_on_create(const void *inst, uint32_t opcode, const void *frame);
 void metaloc_on_clone(const void *inst, const void *source, const void *frame);
 void metaloc_on_insert(const void *inst, const void *frame);
+void metaloc_on_insert_after(const void *inst, const void *after); // follows metaloc_on_insert
 void metaloc_on_remove(const void *inst);
 void metaloc_on_transfer(const void *const *insts, size_t count, const void *from, const void *frame);
 void metaloc_on_replace(const void *source, const void *inst_or_null, bool all, const void *frame);

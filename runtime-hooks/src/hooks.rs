@@ -31,6 +31,11 @@ extern "C" fn metaloc_on_insert(inst: Ptr, frame: *const c_void) {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn metaloc_on_insert_after(inst: Ptr, after: Ptr) {
+    land(|session, runs| session.on_insert_after(runs, inst, after));
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn metaloc_on_remove(inst: Ptr) {
     land(|session, runs| session.on_remove(runs, inst));
 }

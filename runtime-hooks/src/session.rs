@@ -374,6 +374,13 @@ impl Session {
         }
     }
 
+    pub(crate) fn on_insert_after(&mut self, runs: &mut RunStack, inst: Ptr, after: Ptr) {
+        let known = (self.identities.get(inst), self.identities.get(after));
+        if let (Some(run), (Some(inst), Some(after))) = (runs.current(), known) {
+            run.record(EventKind::InsertAfter { inst, after }, Stacks::UNKNOWN);
+        }
+    }
+
     pub(crate) fn on_remove(&mut self, runs: &mut RunStack, inst: Ptr) {
         // SAFETY: LLVM is about to take this instruction out of its block.
         let block = unsafe { ffi::metaloc_inst_block(inst) };

@@ -17,6 +17,8 @@
 //!   (PR 97519). If it does not use it, but is a cast or a freeze of the instruction right in front of it, then
 //!   it belongs to that one: a value is prepared for all its uses (PR 97038). Likely. Otherwise the place is no link
 //!   but chance: a note.
+//! - whatever of these it is, where the pass said behind which instruction (`insertAfter`), that one is named, if it was
+//!   in the block and has a location (PR 97038): there the place was chosen by it, and not by what happens to follow.
 //! - the start of a block, or its terminator: that is where code goes that belongs nowhere. A note at the
 //!   start, nothing at the end. A `freeze` at the start is likely all the same if what follows uses it: it does
 //!   nothing but to prepare an operand.
@@ -34,7 +36,8 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if case.is(InstFlags::PHI) || case.is(InstFlags::TERMINATOR) || is_linked(case) {
         return None;
     }
-    let (old, confidence) = neighbour(case)?;
+    let (nearest, confidence) = neighbour(case)?;
+    let old = put_behind(case).unwrap_or(nearest);
     let source = Source { inst: old.id, loc: old.loc, link: Link::Position, via: None };
     case.is_real(old.loc).then(|| case.lost("lost_expansion", vec![source], confidence))
 }
@@ -42,6 +45,13 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
 /// Something stronger than the place is known.
 fn is_linked(case: &Case<'_, '_>) -> bool {
     case.destination.sources.iter().any(|s| s.link <= Link::Split)
+}
+
+/// The located instruction of the block that the pass itself names for the place.
+fn put_behind<'c>(case: &'c Case<'_, '_>) -> Option<&'c Inst> {
+    let was = case.changes.was(*case.lineage.put_behind.get(&case.inst().id)?)?;
+    let here = case.placements.was(case.block) == Some(was.at.block);
+    (here && case.is_real(was.inst.loc)).then_some(&was.inst)
 }
 
 fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
@@ -188,6 +198,31 @@ mod tests {
         assert_eq!(judge("addrspacecast", "%2"), ["lost_expansion likely lost preserve %6 <- %2"]);
         assert_eq!(judge("addrspacecast", "%1"), ["lost_expansion note lost preserve %6 <- %3"]);
         assert_eq!(judge("getelementptr", "%2"), ["lost_expansion note lost preserve %6 <- %3"]);
+    }
+
+    /// InferAddressSpaces, PR 97038: the one user of the cast stands right behind it.
+    #[test]
+    fn put_behind_an_instruction() {
+        let judge = |events: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0: %1 load @1, %2 load(%1) @2, %3 add(%1), %4 ret @4
+                 after
+                 b0: %1 load @1, %6 addrspacecast(%1), %2 load(%6) @2, %3 add(%1), %4 ret @4
+                 events
+                 create %6
+                 insert %6 b0 %2
+                 {events}"
+            ))
+        };
+        assert_eq!(judge("behind %6 %1"), ["lost_expansion likely lost preserve %6 <- %1"]);
+        // Behind what was made and put behind it.
+        let two = "create %7 add\ninsert %7 b0 %2\nbehind %7 %1\nbehind %6 %7";
+        assert_eq!(judge(two), ["lost_expansion likely lost preserve %6 <- %1"]);
+        // It was put in front of the user, has been put elsewhere since, or behind what has no location.
+        for events in ["", "behind %6 %1\nremove %6 b0\ninsert %6 b0 %2", "behind %6 %3"] {
+            assert_eq!(judge(events), ["lost_expansion likely lost preserve %6 <- %2"], "{events}");
+        }
     }
 
     /// DivRemPairs, PR 96045: rem => mul, sub.

@@ -131,6 +131,8 @@ pub struct Lineage<'a> {
     pub replaced: FxHashMap<InstId, InstId>,
     /// For new instructions, those of P that they took over some uses of, and that live on with others.
     pub taken_in_part: FxHashMap<InstId, Vec<InstId>>,
+    /// What an instruction was put behind by `insertAfter`, if that is one of P.
+    pub put_behind: FxHashMap<InstId, InstId>,
     /// Where in the list of destinations an instruction is; empty until [`uses::link`] needs it.
     index: InstMap<u32>,
 }
@@ -156,6 +158,7 @@ impl<'a> Lineage<'a> {
             splits: reader.splits(),
             replaced_by: reader.replaced_by(),
             taken_in_part: reader.taken_in_part(),
+            put_behind: reader.put_behind(),
             ..Lineage::default()
         };
         for (inst, at) in changes.differing() {

@@ -61,6 +61,8 @@ pub(super) struct Reader<'r, 'a> {
     emptied_into: FxHashMap<BlockId, BlockId>,
     /// Replacements in order.
     taken_over: Vec<(Replaced, InstId)>,
+    /// What an instruction was put behind by `insertAfter`, unless it was put elsewhere since.
+    put_behind: FxHashMap<InstId, InstId>,
 }
 
 /// What of a block was copied into another.
@@ -102,6 +104,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             filled_from: FxHashMap::default(),
             emptied_into: FxHashMap::default(),
             taken_over: Vec::new(),
+            put_behind: FxHashMap::default(),
         };
         for (when, event) in run.events.iter().enumerate() {
             reader.read(event.kind, event.stack, when as u32);
@@ -144,8 +147,10 @@ impl<'r, 'a> Reader<'r, 'a> {
                 life.placed.get_or_insert((block, when));
                 life.moved = Some(stack);
                 life.since = when;
+                self.put_behind.remove(&inst);
                 self.filled(block, First { inst, from: None });
             }
+            EventKind::InsertAfter { inst, after } => drop(self.put_behind.insert(inst, after)),
             EventKind::Remove { inst, block } => {
                 life.removed = true;
                 let removal = Removal { inst, since: life.since, when, to: None };
@@ -153,6 +158,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             }
             EventKind::Move { inst, from, to } => {
                 life.moved = Some(stack);
+                self.put_behind.remove(&inst);
                 let removal = Removal { inst, since: life.since, when, to: Some(to) };
                 if from != to {
                     life.since = when;
@@ -289,6 +295,20 @@ impl<'r, 'a> Reader<'r, 'a> {
             }
         }
         taken
+    }
+
+    /// The instructions of P that what was put somewhere by `insertAfter` was put behind, through others that were.
+    pub(super) fn put_behind(&self) -> FxHashMap<InstId, InstId> {
+        let root = |mut after: InstId| {
+            for _ in 0..MAX_CHAIN {
+                if self.changes.was(after).is_some() {
+                    return Some(after);
+                }
+                after = *self.put_behind.get(&after)?;
+            }
+            None
+        };
+        self.put_behind.iter().filter_map(|(inst, after)| Some((*inst, root(*after)?))).collect()
     }
 
     /// Where an instruction was made, or else put where it is.
