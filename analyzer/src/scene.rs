@@ -13,7 +13,7 @@
 //! after
 //! ...
 //! events
-//! create %7 / create %7 ret               what it is, if it is in no block of P or P'; each event is called from a stack of its own, 1, 2, ...
+//! create %7 / create %7 store(%5)         what it is, and uses, if it is in no block of P or P'; each event is called from a stack of its own, 1, 2, ...
 //! clone %8 %1                             new, old
 //! insert %7 b1 %3                         `insert %7 b1` is at the end
 //! behind %7 %3                            that was by `insertAfter`
@@ -154,11 +154,8 @@ impl Scene {
     fn inst(&mut self, text: &str) -> Inst {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [id, opcode, rest @ ..] = words.as_slice() else { panic!("`{text}` is no instruction") };
-        let (opcode, uses) = match opcode.strip_suffix(')').and_then(|opcode| opcode.split_once('(')) {
-            // In a scene that changes an operand, those of P' are read last.
-            Some((opcode, uses)) => (opcode, uses.split_terminator('+').map(operand).collect()),
-            None => (*opcode, Vec::new()),
-        };
+        // In a scene that changes an operand, those of P' are read last.
+        let (opcode, uses) = with_uses(opcode);
         self.operands.insert(inst_id(id), uses);
         let opcode = match opcode.strip_suffix('?') {
             Some(opcode) => {
@@ -201,7 +198,9 @@ impl Scene {
         match (words[0], &words[2..]) {
             ("create", []) => EventKind::Create { inst },
             ("create", [opcode]) => {
+                let (opcode, uses) = with_uses(opcode);
                 self.opcodes.insert(inst, Opcode::from_name(opcode));
+                self.old_operands.insert(inst, uses);
                 EventKind::Create { inst }
             }
             ("clone", [old]) => EventKind::Clone { new: inst, old: inst_id(old) },
@@ -314,6 +313,14 @@ fn number(text: &str) -> u32 {
 
 fn inst_id(text: &str) -> InstId {
     InstId(number(text.trim().strip_prefix('%').unwrap_or_else(|| panic!("`{text}` has no %"))))
+}
+
+/// `store(%5+-)`: an opcode and what it uses.
+fn with_uses(text: &str) -> (&str, Vec<Operand>) {
+    match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+        Some((opcode, uses)) => (opcode, uses.split_terminator('+').map(operand).collect()),
+        None => (text, Vec::new()),
+    }
 }
 
 fn operand(text: &str) -> Operand {

@@ -19,6 +19,7 @@
 //!   but chance: a note.
 //! - whatever of these it is, where the pass said behind which instruction (`insertAfter`), that one is named, if it was
 //!   in the block and has a location (PR 97038): there the place was chosen by it, and not by what happens to follow.
+//! - nothing for what was computed for a write without a location that went (`lineage/stored.rs`).
 //! - the start of a block, or its terminator: that is where code goes that belongs nowhere. A note at the
 //!   start, nothing at the end. A `freeze` at the start is likely all the same if what follows uses it: it does
 //!   nothing but to prepare an operand.
@@ -33,7 +34,8 @@ use crate::finding::{Confidence, Finding, Link, Source};
 const MAX_STEPS: usize = 16;
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
-    if case.is(InstFlags::PHI) || case.is(InstFlags::TERMINATOR) || is_linked(case) {
+    let has_place = case.is(InstFlags::PHI) || case.is(InstFlags::TERMINATOR);
+    if has_place || case.destination.stored || is_linked(case) {
         return None;
     }
     let (nearest, confidence) = neighbour(case)?;

@@ -8,7 +8,8 @@
 //! the block is the rest or a copy of the old one. A note in another block, even if all paths share the
 //! two: LLVM's own rule is about the block. Nothing if the destination left the
 //! loop of its source: a drop is right there. Nothing if it replaced several with different locations:
-//! merging them would give line 0, and nobody is worse off with none.
+//! merging them would give line 0, and nobody is worse off with none. Nothing if it is what a write without a location
+//! wrote, and what it replaced are loads of that (`lineage/stored.rs`): it belongs to the write.
 
 use metaloc_record::InstFlags;
 
@@ -16,7 +17,7 @@ use super::Case;
 use crate::finding::{Confidence, Finding, Link, Source};
 
 pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
-    if case.is(InstFlags::PHI) {
+    if case.is(InstFlags::PHI) || case.destination.stored {
         return None;
     }
     let sources: Vec<Source> = case.sources_by(Link::Replace).copied().collect();

@@ -28,6 +28,7 @@
 mod ends;
 mod reader;
 mod sources;
+mod stored;
 pub(crate) mod uses;
 
 use metaloc_record::{BlockId, Inst, InstId, PassRun, StackId};
@@ -59,6 +60,9 @@ pub struct Destination<'a> {
     pub updates: Updates,
     /// What became of the location of its sources on the way through temporaries.
     pub passage: Passage,
+    /// It was computed for a write that had no location, and what it took over from are loads of what was written: see
+    /// [`stored`]. Known of those whose location is in question.
+    pub stored: bool,
 }
 
 /// How a destination came about.
@@ -133,6 +137,8 @@ pub struct Lineage<'a> {
     pub taken_in_part: FxHashMap<InstId, Vec<InstId>>,
     /// What an instruction was put behind by `insertAfter`, if that is one of P.
     pub put_behind: FxHashMap<InstId, InstId>,
+    /// Instructions that were made in the run and had no location when they were taken out.
+    bare_temporaries: Vec<InstId>,
     /// Where in the list of destinations an instruction is; empty until [`uses::link`] needs it.
     index: InstMap<u32>,
 }
@@ -168,6 +174,7 @@ impl<'a> Lineage<'a> {
                 Err(Foreign) => lineage.strangers.push(Stranger { inst, site: reader.site(inst.id) }),
             }
         }
+        lineage.bare_temporaries = reader.bare_temporaries;
         for destination in &lineage.destinations {
             if let Some(source) = destination.sources.iter().find(|s| s.link == Link::Replace) {
                 lineage.replaced.insert(destination.inst.id, source.inst);

@@ -63,6 +63,8 @@ pub(super) struct Reader<'r, 'a> {
     taken_over: Vec<(Replaced, InstId)>,
     /// What an instruction was put behind by `insertAfter`, unless it was put elsewhere since.
     put_behind: FxHashMap<InstId, InstId>,
+    /// Instructions that were made in the run and had no location when they were taken out.
+    pub(super) bare_temporaries: Vec<InstId>,
 }
 
 /// What of a block was copied into another.
@@ -105,6 +107,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             emptied_into: FxHashMap::default(),
             taken_over: Vec::new(),
             put_behind: FxHashMap::default(),
+            bare_temporaries: Vec::new(),
         };
         for (when, event) in run.events.iter().enumerate() {
             reader.read(event.kind, event.stack, when as u32);
@@ -153,6 +156,9 @@ impl<'r, 'a> Reader<'r, 'a> {
             EventKind::InsertAfter { inst, after } => drop(self.put_behind.insert(inst, after)),
             EventKind::Remove { inst, block } => {
                 life.removed = true;
+                if life.created.is_some() && !life.loc.is_some() {
+                    self.bare_temporaries.push(inst);
+                }
                 let removal = Removal { inst, since: life.since, when, to: None };
                 self.taken_out(block, removal);
             }

@@ -57,6 +57,7 @@ impl<'a> Reader<'_, 'a> {
             sources,
             updates: life.updates,
             passage,
+            stored: false,
         }))
     }
 

@@ -15,9 +15,9 @@
 use metaloc_record::{InstFlags, InstId, LocId, Object, Opcode, PassRun};
 use rustc_hash::FxHashMap;
 
-use super::ends;
 use super::sources::MAX_REPLACED;
 use super::{Destination, Lineage, Origin};
+use super::{ends, stored};
 use crate::changes::Changes;
 use crate::finding::{Link, Source};
 use crate::location_sets::is_real;
@@ -42,6 +42,7 @@ pub(crate) fn link<'a>(
         lineage.index.insert(destination.inst.id, at);
     }
     ends::link(run, changes, lineage, asked);
+    stored::mark(run, changes, lineage, asked);
     let mut uses = Uses { run, changes, lineage };
     uses.link_writes(asked);
     for _ in 0..MAX_ROUNDS {
@@ -167,7 +168,7 @@ impl<'a> Uses<'_, 'a> {
         let flags = destination.inst.flags;
         let has_place = flags.has(InstFlags::PHI) || flags.has(InstFlags::TERMINATOR);
         let lost = destination.origin == Origin::Created && !destination.inst.loc.is_some();
-        if !lost || has_place || !destination.sources.is_empty() {
+        if !lost || has_place || destination.stored || !destination.sources.is_empty() {
             return;
         }
         if self.run.lookup.operands(destination.inst.id).iter().flatten().any(|used| self.is_new_phi(*used)) {
