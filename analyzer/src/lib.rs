@@ -210,7 +210,7 @@ fn is_open(
     if !is_real(run.locations, loc) {
         return false;
     }
-    !changes.had(destination.at.block, loc) || conform::is_open_with(changes, lineage, destination)
+    !changes.had(destination.at.block, loc) || conform::is_open_with(run, changes, lineage, destination)
 }
 
 /// Open, or perhaps so once it has more sources: without a location, or a new write.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! undescribed                             the function has no debug information; may be left out
+//! described                               it has, so that what stands for nothing is noted; may be left out
 //! before
 //! b0 -> b1 b2: %1 add @1, %2 br @2        block -> successors: instructions; the last one ends the block
 //! b1 -> b2: %3 call! @3, %4 br @4         `!` makes a call one to a real function, `!!` one that must have a location
@@ -51,6 +52,7 @@ pub(crate) struct Scene {
     markers: HashSet<InstId>,
     refused_bare: HashSet<InstId>,
     undescribed: bool,
+    described: bool,
     /// Of temporaries.
     opcodes: HashMap<InstId, Opcode>,
 }
@@ -73,12 +75,14 @@ impl Scene {
             markers: HashSet::new(),
             refused_bare: HashSet::new(),
             undescribed: false,
+            described: false,
             opcodes: HashMap::new(),
         };
         let mut part = "";
         for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
             match (part, line) {
                 ("", "undescribed") => scene.undescribed = true,
+                ("", "described") => scene.described = true,
                 (_, "before" | "after" | "events") => part = line,
                 ("before", _) => {
                     let block = scene.block(line);
@@ -286,6 +290,10 @@ impl Lookup for Scene {
 
     fn has_foreign_scope(&self, _: InstId) -> bool {
         !self.undescribed
+    }
+
+    fn is_described(&self, _: InstId) -> bool {
+        self.described
     }
 
     fn is_marker(&self, inst: InstId) -> bool {

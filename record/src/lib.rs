@@ -99,6 +99,12 @@ pub trait Lookup: std::fmt::Debug {
         false
     }
 
+    /// True if an instruction of `after` is in a function with debug information: in others none is missed.
+    fn is_described(&self, inst: InstId) -> bool {
+        let _ = inst;
+        false
+    }
+
     /// True if an instruction of `after` is there for other passes, and no machine code comes from it: it stores to
     /// null or poison, which marks code that is never reached, or only intrinsics without code use its value
     /// (assumptions, lifetimes).

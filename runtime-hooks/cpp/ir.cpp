@@ -281,6 +281,8 @@ bool metaloc_inst_has_foreign_scope(const void *P) {
   return Scope && Scope->getSubprogram() != Own;
 }
 
+bool metaloc_inst_is_described(const void *P) { return as<Instruction>(P).getFunction()->getSubprogram() != nullptr; }
+
 const void *metaloc_inst_next(const void *I) {
   const Instruction *Next = as<Instruction>(I).getNextNode();
   while (Next && isa<DbgInfoIntrinsic>(Next))

@@ -139,6 +139,8 @@ bool metaloc_inst_is_marker(const void *inst);
 bool metaloc_call_needs_location(const void *inst);
 // True if the function has debug information and the location of the instruction is one of another function.
 bool metaloc_inst_has_foreign_scope(const void *inst);
+// True if the function that it is in has debug information.
+bool metaloc_inst_is_described(const void *inst);
 // `%name` as the printer writes it; empty for a value without a name.
 size_t metaloc_named_inst(const void *inst, char *out, size_t capacity);
 // The whole instruction as in the IR.

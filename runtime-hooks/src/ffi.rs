@@ -185,6 +185,8 @@ unsafe extern "C" {
     pub fn metaloc_call_needs_location(inst: Ptr) -> bool;
     /// True if the verifier refuses the location, as one of another function.
     pub fn metaloc_inst_has_foreign_scope(inst: Ptr) -> bool;
+    /// In a function with debug information.
+    pub fn metaloc_inst_is_described(inst: Ptr) -> bool;
     pub fn metaloc_named_inst(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
     pub fn metaloc_inst_print(inst: Ptr, out: *mut c_char, capacity: usize) -> usize;
     pub fn metaloc_value_name(value: Ptr) -> Str;

@@ -187,6 +187,8 @@ impl Seen<'_> {
             sources: &sources,
             is_update: by_update && !sources.is_empty(),
             direct,
+            is_kept: finding.operation != analyzer::Operation::Preserve
+                && finding.actual == analyzer::Actual::Preserve,
         };
         match swapped.trace(&question, self.identities) {
             Some((pc, trace)) => Some((pc, Some(trace))),

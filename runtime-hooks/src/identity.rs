@@ -198,6 +198,11 @@ impl Lookup for LookupIn<'_> {
         self.alive(inst).is_some_and(|inst| unsafe { ffi::metaloc_inst_has_foreign_scope(inst) })
     }
 
+    fn is_described(&self, inst: InstId) -> bool {
+        // SAFETY: not destroyed, so alive.
+        self.alive(inst).is_some_and(|inst| unsafe { ffi::metaloc_inst_is_described(inst) })
+    }
+
     fn is_marker(&self, inst: InstId) -> bool {
         // SAFETY: not destroyed, so alive.
         self.alive(inst).is_some_and(|inst| unsafe { ffi::metaloc_inst_is_marker(inst) })

@@ -38,10 +38,16 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if has_place || case.destination.stored || is_linked(case) {
         return None;
     }
-    let (nearest, confidence) = neighbour(case)?;
+    let (nearest, confidence) = neighbour(case).filter(|(nearest, _)| case.is_real(nearest.loc))?;
     let old = put_behind(case).unwrap_or(nearest);
     let source = Source { inst: old.id, loc: old.loc, link: Link::Position, via: None };
-    case.is_real(old.loc).then(|| case.lost("lost_expansion", vec![source], confidence))
+    Some(case.lost("lost_expansion", vec![source], confidence))
+}
+
+/// True if the destination is part of the expansion of an instruction that had no location itself.
+pub(super) fn is_of_bare(case: &Case<'_, '_>) -> bool {
+    neighbour(case)
+        .is_some_and(|(old, confidence)| confidence == Confidence::Likely && !case.is_real(old.loc))
 }
 
 /// Something stronger than the place is known.
@@ -50,7 +56,7 @@ fn is_linked(case: &Case<'_, '_>) -> bool {
 }
 
 /// The located instruction of the block that the pass itself names for the place.
-fn put_behind<'c>(case: &'c Case<'_, '_>) -> Option<&'c Inst> {
+pub(super) fn put_behind<'c>(case: &'c Case<'_, '_>) -> Option<&'c Inst> {
     let was = case.changes.was(*case.lineage.put_behind.get(&case.inst().id)?)?;
     let here = case.placements.was(case.block) == Some(was.at.block);
     (here && case.is_real(was.inst.loc)).then_some(&was.inst)
@@ -74,13 +80,14 @@ fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
     // What replaced something further up tells nothing about the place here.
     let next = (at + 1..insts.len()).take(MAX_STEPS).find_map(|i| place(i).filter(|p| p.0 >= from))?;
     if !next.1 && !case.is_real(old[next.0].loc) {
-        return None;
+        return Some((&old[next.0], Confidence::Likely));
     }
     let phi = |inst: &&Inst| inst.flags.has(InstFlags::PHI);
     let free = |inst: &&Inst| case.is_gone(inst.id) && !case.lineage.replaced_by.contains_key(&inst.id);
     let mut gone = old.get(from..next.0)?.iter().filter(|i| !phi(i) && free(i));
     if let Some(first) = gone.next() {
-        return gone.all(|i| case.is_real(i.loc)).then_some((first, Confidence::Likely));
+        let bare = std::iter::once(first).chain(gone).find(|i| !case.is_real(i.loc));
+        return Some((bare.unwrap_or(first), Confidence::Likely));
     }
     let following = &old[next.0];
     if !next.1 {

@@ -104,7 +104,7 @@ fn copied(case: &Case<'_, '_>) -> Option<Source> {
 }
 
 /// The `select` whose condition the destination decides by: it was in the block, went, and nothing replaced it.
-fn unfolded(case: &Case<'_, '_>, from: BlockId) -> Option<Source> {
+pub(super) fn unfolded(case: &Case<'_, '_>, from: BlockId) -> Option<Source> {
     let (old, new) = (case.changes.block_before(from)?, case.changes.block_after(case.block)?);
     if from != case.block || old.successors.len() != 1 || new.successors.len() != 2 {
         return None;

@@ -15,7 +15,9 @@
 //! - [`lost_expansion`]: no location on what was put next to something (ours);
 //! - [`lost_merge`]: no location where several were due to be merged (paper, section 5.5);
 //! - [`exit_value`]: not the location of a loop's value, on what gives it in front of the loop (paper, Preserve);
-//! - [`bare_call`]: no location on a call that must have one (LLVM's verifier).
+//! - [`bare_call`]: no location on a call that must have one (LLVM's verifier);
+//! - notes: [`half_merged`], [`merged_operand`] and [`shared_operand`], not the merged location on what is there for several, and
+//!   [`unlinked`], no location on what stands for nothing that is known (ours).
 //!
 //! Of what came from another function only one thing is asked, [`other_function`]: a location of this one.
 //!
@@ -35,6 +37,7 @@ mod bare_call;
 mod borrowed;
 mod exit_value;
 mod glue_branch;
+mod half_merged;
 mod lost_expansion;
 mod lost_merge;
 mod lost_part;
@@ -42,9 +45,12 @@ mod lost_phi;
 mod lost_replacement;
 mod lost_terminator;
 mod lost_write;
+mod merged_operand;
 mod off_path;
 mod other_function;
 mod out_of_loop;
+mod shared_operand;
+mod unlinked;
 mod unmerged;
 
 /// One destination with everything that a rule may ask.
@@ -71,11 +77,14 @@ pub struct Case<'c, 'a> {
 pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if is_real(case.run.locations, case.inst().loc) {
         unmerged::check(case)
+            .or_else(|| merged_operand::check(case))
             .or_else(|| off_path::check(case))
             .or_else(|| out_of_loop::check(case))
             .or_else(|| glue_branch::check(case))
             .or_else(|| borrowed::check(case))
             .or_else(|| exit_value::check(case))
+            .or_else(|| half_merged::check(case))
+            .or_else(|| shared_operand::check(case))
     } else if is_lost(case.destination) {
         lost_terminator::check(case)
             .or_else(|| lost_phi::check(case))
@@ -86,8 +95,14 @@ pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
             .or_else(|| lost_merge::check(case))
             .or_else(|| exit_value::check(case))
             .or_else(|| bare_call::check(case))
+            .or_else(|| merged_operand::check(case))
+            .or_else(|| shared_operand::check(case))
+            .or_else(|| unlinked::check(case))
     } else {
-        lost_merge::check(case).or_else(|| bare_call::check(case))
+        lost_merge::check(case)
+            .or_else(|| bare_call::check(case))
+            .or_else(|| merged_operand::check(case))
+            .or_else(|| shared_operand::check(case))
     }
 }
 
@@ -98,7 +113,11 @@ pub fn strangers<'c>(run: &'c PassRun<'_>, lineage: &'c Lineage<'_>) -> impl Ite
 
 /// Something may be said about a destination that has no location.
 pub fn is_open_without(destination: &Destination<'_>) -> bool {
-    is_lost(destination) || lost_merge::is_open(destination) || bare_call::is_open(destination)
+    is_lost(destination)
+        || lost_merge::is_open(destination)
+        || bare_call::is_open(destination)
+        || merged_operand::is_open(destination)
+        || shared_operand::is_open(destination)
 }
 
 /// What a destination stands for together matters, though no path is known to lack its location.
@@ -107,8 +126,16 @@ pub fn is_open_merge(changes: &Changes<'_>, destination: &Destination<'_>) -> bo
 }
 
 /// Something may be said about a destination that has a location which its block had.
-pub fn is_open_with(changes: &Changes<'_>, lineage: &Lineage<'_>, destination: &Destination<'_>) -> bool {
-    borrowed::is_open(changes, destination) || exit_value::is_open(changes, lineage, destination)
+pub fn is_open_with(
+    run: &PassRun<'_>,
+    changes: &Changes<'_>,
+    lineage: &Lineage<'_>,
+    destination: &Destination<'_>,
+) -> bool {
+    borrowed::is_open(changes, destination)
+        || exit_value::is_open(changes, lineage, destination)
+        || half_merged::is_open(changes, destination)
+        || shared_operand::is_open_with(run, changes, destination)
 }
 
 /// Created without a location, or a copy of what was, and nobody asked for that. Any other copy and a moved instruction

@@ -7,7 +7,7 @@
 //! variable yet: its address in one is that of the instruction that was there before.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::c_void;
 use std::path::Path;
 
@@ -93,6 +93,9 @@ pub struct Question<'a> {
     pub is_update: bool,
     /// Nothing but the making of an instruction lies between the site and the event.
     pub direct: bool,
+    /// It has the location of a source and should not: what makes a copy makes it right, and what is wrong is known where
+    /// the copy takes over from others.
+    pub is_kept: bool,
 }
 
 /// One event.
@@ -103,6 +106,8 @@ struct Capture {
     /// Return address, relative to the library.
     pc: u64,
     values: Vec<Value>,
+    /// What called it, innermost first, as far as it is of the same library, with return addresses.
+    callers: Vec<(u64, Activation)>,
 }
 
 /// What a variable held.
@@ -133,13 +138,13 @@ impl Captures {
         if !self.orders.contains_key(pass) {
             self.orders.insert(pass.to_owned(), order(&self.modules, pass));
         }
-        let Some((frame, activation)) = self.site_frame(pass, frames) else { return };
-        let pc = (frame.pc - self.modules[activation.module].base) as u64;
+        let mut callers = self.site_frames(pass, frames);
+        let Some((pc, activation)) = callers.pop_front() else { return };
         if about.what != What::Located {
             self.reached[activation.module].insert(pc);
         }
         let values = self.values(activation, pc, identities);
-        self.seen.push(Capture { stack, about, activation, pc, values });
+        self.seen.push(Capture { stack, about, activation, pc, values, callers: callers.into() });
     }
 
     /// Where in the swapped files something was done to instructions so far.
@@ -190,9 +195,12 @@ impl Captures {
         let at_site = |exact| self.seen.iter().rposition(|c| is_site(c, exact));
         let at_update = || self.seen.iter().rposition(is_update).filter(|_| asked.is_update);
         let place = at_update().or_else(|| at_site(true)).or_else(|| at_site(false))?;
-        let site = &self.seen[place];
-        let here = |capture: &&Capture| capture.activation == site.activation;
+        let made = &self.seen[place];
+        let caller = self.user(place, destination).filter(|_| asked.is_kept);
+        let (pc, activation) = caller.unwrap_or((made.pc, made.activation));
+        let here = |capture: &&Capture| capture.activation == activation;
         let later = || self.seen[place + 1..].iter().filter(here);
+        let site = if here(&made) { made } else { later().next()? };
         let earlier = || self.seen[..place].iter().rev().filter(here);
         let is_about = |c: &&Capture| c.about.inst == destination || c.about.other == Some(destination);
         let update = later().rfind(is_about).unwrap_or(site);
@@ -219,17 +227,29 @@ impl Captures {
         let at_first = |stand_ins: &Vec<InstId>| {
             stand_ins.iter().flat_map(|&inst| self.holders(site, inst, identities)).collect()
         };
-        let module = &self.modules[site.activation.module];
+        let module = &self.modules[activation.module];
         let trace = Trace {
             module: module.path.clone(),
-            pc: site.pc,
+            pc,
             update_pc: update.pc,
-            direct: asked.direct,
+            direct: asked.direct && caller.is_none(),
             destination: names_of(destination, site, later()),
             sources: asked.sources.iter().map(any).collect(),
             sources_at_site: asked.sources.iter().map(at_first).collect(),
         };
-        Some((module.base + site.pc as usize, trace))
+        Some((module.base + pc as usize, trace))
+    }
+
+    /// The outermost of the functions that called for an instruction to be made and let it take over from others
+    /// themselves, and where it called.
+    fn user(&self, made: usize, inst: InstId) -> Option<(u64, Activation)> {
+        let uses = |activation: Activation| {
+            let mut later = self.seen[made + 1..].iter().filter(|c| c.activation == activation);
+            later.any(|c| c.about.what == What::Replaced && c.about.other == Some(inst))
+        };
+        let callers = self.seen[made].callers.iter().rev().copied();
+        let mut users = callers.filter(|(_, activation)| uses(*activation));
+        users.next()
     }
 
     /// The variables that held an instruction at an event.
@@ -254,14 +274,18 @@ impl Captures {
         }
     }
 
-    fn site_frame(&self, pass: &str, frames: &[Frame]) -> Option<(Frame, Activation)> {
-        self.order(pass).iter().find_map(|&module| {
+    /// The return addresses in the first library that has any, relative to it, innermost first.
+    fn site_frames(&self, pass: &str, frames: &[Frame]) -> VecDeque<(u64, Activation)> {
+        let of = |&module: &usize| {
             let described = &self.modules[module];
-            frames.iter().find_map(|frame| {
+            let frames = frames.iter().filter_map(|frame| {
                 let function = described.function_at(frame.pc)?;
-                Some((*frame, Activation { module, function, frame: frame.bp }))
-            })
-        })
+                let activation = Activation { module, function, frame: frame.bp };
+                Some(((frame.pc - described.base) as u64, activation))
+            });
+            frames.collect::<VecDeque<_>>()
+        };
+        self.order(pass).iter().map(of).find(|found| !found.is_empty()).unwrap_or_default()
     }
 
     fn values(&self, activation: Activation, pc: u64, identities: &Identities) -> Vec<Value> {
@@ -367,6 +391,8 @@ mod tests {
     const OLD: InstId = InstId(0);
     const NEW: InstId = InstId(1);
     const OTHER: InstId = InstId(2);
+    const CALLED: Activation = Activation { module: 0, function: 0, frame: 0x10 };
+    const CALLER: Activation = Activation { module: 0, function: 1, frame: 0x90 };
 
     /// Two instructions of P, and one that is made at the address of the first if that is `gone`.
     fn captures(gone: bool, seen: Vec<Capture>) -> (Captures, Identities) {
@@ -386,16 +412,20 @@ mod tests {
 
     fn capture(stack: u32, about: About, pc: u64, values: &[(u32, usize, Option<InstId>)]) -> Capture {
         let value = |&(variable, address, inst): &_| Value { variable, address, inst };
-        let activation = Activation { module: 0, function: 0, frame: 0x10 };
-        Capture { stack: StackId(stack), about, activation, pc, values: values.iter().map(value).collect() }
+        let values = values.iter().map(value).collect();
+        Capture { stack: StackId(stack), about, activation: CALLED, pc, values, callers: Vec::new() }
     }
 
     fn trace(gone: bool, seen: Vec<Capture>) -> Trace {
+        trace_of(gone, seen, false)
+    }
+
+    fn trace_of(gone: bool, seen: Vec<Capture>, is_kept: bool) -> Trace {
         let (captures, identities) = captures(gone, seen);
         let sources = [vec![OLD]];
         let stack = StackId(1);
         let question =
-            Question { stack, destination: NEW, sources: &sources, is_update: false, direct: true };
+            Question { stack, destination: NEW, sources: &sources, is_update: false, direct: true, is_kept };
         let (pc, trace) = captures.trace(&question, &identities).unwrap();
         assert_eq!(pc, 0x7000 + trace.pc as usize);
         trace
@@ -463,5 +493,38 @@ mod tests {
             ],
         );
         assert_eq!((trace.destination, trace.sources), (vec![], vec![vec![0]]));
+    }
+
+    /// LICM sinks: a helper makes the copy, and its caller lets it take over from a PHI.
+    fn copied(by: Activation, inst: InstId) -> Vec<Capture> {
+        let made = Capture {
+            callers: vec![(0x80, CALLER), (0x90, Activation { function: 2, ..CALLER })],
+            ..capture(1, About::made(NEW), 0x10, &[(4, 0x100, Some(OLD))])
+        };
+        let values = [(0, 0x100, Some(OLD)), (1, 0x200, Some(NEW))];
+        let used = capture(3, About::replaced(OTHER, Some(inst)), 0x88, &values);
+        vec![made, capture(2, About::placed(NEW), 0x20, &[]), Capture { activation: by, ..used }]
+    }
+
+    #[test]
+    fn a_copy_that_a_helper_made_is_blamed_on_the_function_that_uses_it() {
+        let trace = trace_of(false, copied(CALLER, NEW), true);
+        assert_eq!((trace.pc, trace.update_pc, trace.direct), (0x80, 0x88, false));
+        // The variables are those of the caller.
+        assert_eq!((trace.destination, trace.sources), (vec![1], vec![vec![0]]));
+        assert_eq!(trace.sources_at_site, [vec![0]]);
+    }
+
+    #[test]
+    fn a_location_that_is_lost_is_lost_where_the_instruction_is_made() {
+        let lost = trace_of(false, copied(CALLER, NEW), false);
+        assert_eq!((lost.pc, lost.update_pc), (0x10, 0x20));
+    }
+
+    #[test]
+    fn a_copy_that_takes_over_from_nothing_in_a_caller_stays_where_it_was_made() {
+        for (by, inst) in [(CALLER, OTHER), (Activation { frame: 0xa0, ..CALLER }, NEW), (CALLED, NEW)] {
+            assert_eq!(trace_of(false, copied(by, inst), true).pc, 0x10);
+        }
     }
 }

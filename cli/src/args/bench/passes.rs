@@ -47,6 +47,10 @@ pub struct BenchTruth {
     #[arg(long, value_name = "N", default_value_t = 0, requires_all = ["llvm_source", "which"])]
     pub lines_at_least: usize,
 
+    /// Fail if fewer of those with the right line have the right variables
+    #[arg(long, value_name = "N", default_value_t = 0, requires_all = ["llvm_source", "which"])]
+    pub variables_at_least: usize,
+
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

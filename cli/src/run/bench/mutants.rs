@@ -207,11 +207,16 @@ impl BenchResult {
 
     fn text(&self) -> String {
         let figures = Figures::of(self.files.iter().flat_map(|file| &file.mutants));
-        let share = match figures.shown {
-            0 => String::new(),
-            shown => format!(" ({:.1}% of the shown ones)", 100.0 * figures.found as f64 / shown as f64),
-        };
-        format!("LLVM {}, {} files: {}{share}\n", self.llvm, self.files.len(), figures.text())
+        let mut text = format!("LLVM {}, {} files: {}\n", self.llvm, self.files.len(), figures.text());
+        if figures.shown > 0 {
+            let share = |count: usize| 100.0 * count as f64 / figures.shown as f64;
+            let (errors, both) = (share(figures.found), share(figures.found + figures.noted));
+            let _ = writeln!(
+                text,
+                "of those shown, {errors:.1}% are reported as errors, {both:.1}% as errors or notes"
+            );
+        }
+        text
     }
 }
 
@@ -324,5 +329,8 @@ mod tests {
         assert!(text.contains("noted       line 7 delete drop: n (c.ll:1)"), "{text}");
         assert!(text.contains("unreached   line 7"), "{text}");
         assert!(!text.contains("found       line"), "{text}");
+        let all = BenchResult { schema: "s", llvm: "19".into(), files: vec![file] };
+        let last = "of those shown, 33.3% are reported as errors, 66.7% as errors or notes\n";
+        assert!(all.text().ends_with(last), "{}", all.text());
     }
 }

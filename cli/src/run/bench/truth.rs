@@ -51,7 +51,9 @@ pub fn run(args: &BenchTruth) -> Result<Status> {
         Format::Text => result.text(),
         Format::Json => serde_json::to_string_pretty(&result)? + "\n",
     })?;
-    let too_few = result.found < args.at_least || result.right_line.unwrap_or(0) < args.lines_at_least;
+    let too_few = result.found < args.at_least
+        || result.right_line.unwrap_or(0) < args.lines_at_least
+        || result.right_variables.unwrap_or(0) < args.variables_at_least;
     Ok(if too_few { Status::Findings } else { Status::Clean })
 }
 
