@@ -313,8 +313,11 @@ impl Search<'_> {
                 match self.context.implied(&name, &mut triple.assumed, &given, never)? {
                     Outcome::Holds(_) => {}
                     Outcome::Open(reason) => return Err(Failure::Open(format!("{name}: {reason}"))),
+                    // At the entry a model is a real state.
+                    Outcome::Fails(_) if number != 0 && self.run_longer(product) => return Ok(true),
                     Outcome::Fails(model) => {
                         self.effort.counterexamples += 1;
+                        let node = &product.nodes[number];
                         let like = node.states.first().cloned();
                         let Context { arena, table, .. } = &mut self.context;
                         let Some(like) = like else { continue };

@@ -15,7 +15,7 @@ use crate::expr::{Arena, Assignment, Node as Expr, Sort};
 use crate::graph::PointId;
 use crate::region::ADDRESS_PREFIX;
 use crate::run::state::{State, Table};
-use crate::smt::{SmtError, Solver};
+use crate::smt::{SmtError, Solver, thread_time};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -175,6 +175,9 @@ const MOST_SUSPECTS: usize = 16;
 /// the head of the outer one, what they have in common hides what always holds.
 const MEDIUM_RUNS: u64 = 24;
 const MEDIUM_STEPS: usize = 1200;
+/// How many are run to the end where a path is missing that none of the others takes, and for how long together.
+const MORE_LONG_RUNS: usize = 48;
+const MORE_LONG_TIME: Duration = Duration::from_secs(2);
 /// So many visits of a run to a node are taken in, and one of so many after that.
 const ALL_VISITS: usize = 300;
 const SOME_VISITS: usize = 61;
@@ -195,6 +198,8 @@ pub struct Search<'a> {
     pub(super) wrong: HashSet<(PointId, PointId, Step)>,
     /// Of the states at the entry.
     seeds: Vec<u64>,
+    /// Whether the product at hand was given more runs to the end.
+    run_longer: bool,
     /// What was done.
     pub effort: Effort,
     /// Correlations that turned out wrong, with reasons.
@@ -230,6 +235,7 @@ impl<'a> Search<'a> {
             options,
             wrong: HashSet::new(),
             seeds: Vec::new(),
+            run_longer: false,
             effort: Effort::default(),
             notes: Vec::new(),
             suspects: Vec::new(),
@@ -315,6 +321,7 @@ impl<'a> Search<'a> {
 
     pub(super) fn start(&mut self) -> Product {
         let mut product = Product::default();
+        self.run_longer = false;
         let entry = self.node(&mut product, PointId(0), PointId(0));
         if self.seeds.is_empty() {
             self.seeds = self.choose_seeds();
@@ -495,6 +502,25 @@ impl<'a> Search<'a> {
             self.propagate(product, from, state, steps);
         }
         self.diversify(product, product.edges.len() - 1);
+    }
+
+    /// More runs to the end, once for each product: which way a loop is left may depend on its count, and a real state
+    /// that takes a path says more about what the source does there than a model of what is known so far. Says
+    /// whether there were any.
+    pub(super) fn run_longer(&mut self, product: &mut Product) -> bool {
+        if std::mem::replace(&mut self.run_longer, true) {
+            return false;
+        }
+        let begun = thread_time();
+        let states: Vec<State> =
+            product.nodes[0].states.iter().skip(LONG_RUNS as usize).take(MORE_LONG_RUNS).cloned().collect();
+        for state in &states {
+            if thread_time().saturating_sub(begun) > MORE_LONG_TIME {
+                break;
+            }
+            self.propagate(product, 0, state, LONG_STEPS);
+        }
+        !states.is_empty()
     }
 
     /// Few runs get to the end of a long loop, and what few runs have in common (addresses, registers at entry)

@@ -37,11 +37,56 @@ impl Normaliser {
         }
         self.rule("sum-collect");
         factors.retain(|_, factor| *factor != 0);
+        let seen: Vec<(u128, ExprId)> = factors.iter().map(|(term, factor)| (*factor, *term)).collect();
+        for (factor, term) in seen {
+            if let Some(instead) = self.below_what_falls_off(arena, factor, term) {
+                factors.remove(&term);
+                let rest = factors.into_iter().map(|(term, factor)| (factor, term));
+                let terms: Vec<(u128, ExprId)> = rest.chain([(factor, instead)]).collect();
+                return self.sum(arena, Bits::new(width_bits, total), &terms);
+            }
+        }
         let terms: Vec<(u128, ExprId)> = factors.into_iter().map(|(term, factor)| (factor, term)).collect();
         match (terms.as_slice(), Bits::new(width_bits, total)) {
             ([], total) => arena.constant(total),
             ([(1, term)], total) if !total.is_set() => *term,
             (terms, total) => arena.sum(total, terms),
+        }
+    }
+
+    /// Something else that `factor` times is the same as `term`: with `k` zeros at the end of the factor, the upper `k`
+    /// bits of the term fall off. So a number that is at least as wide as the rest may be extended in any way, and its
+    /// extension is the sum of the extensions of its terms: modulo 2^n, where n is its width, they are equal.
+    /// Each turn leaves a sign less or an extension of smaller numbers, so that there is an end.
+    fn below_what_falls_off(&mut self, arena: &mut Arena, factor: u128, term: ExprId) -> Option<ExprId> {
+        let width_bits = arena.width_bits(term);
+        let kept = width_bits - factor.trailing_zeros().min(width_bits);
+        let (of, signed) = match arena.node(term) {
+            Node::SignExtend { of, .. } => (*of, true),
+            Node::Concat(parts) => match parts.as_ref() {
+                [zeros, of] if arena.as_constant(*zeros).is_some_and(|bits| bits.value() == 0) => (*of, false),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let narrow = arena.width_bits(of);
+        if narrow < kept {
+            return None;
+        }
+        let zeros = constant(arena, width_bits - narrow, 0);
+        match arena.node(of).clone() {
+            Node::Sum { constant, terms } => {
+                self.rule("sum-below-what-falls-off");
+                let start = Bits::new(width_bits, constant.value());
+                let terms: Vec<(u128, ExprId)> =
+                    terms.iter().map(|(factor, term)| (*factor, self.concat(arena, &[zeros, *term]))).collect();
+                Some(self.sum(arena, start, &terms))
+            }
+            _ if signed => {
+                self.rule("sign-falls-off");
+                Some(self.concat(arena, &[zeros, of]))
+            }
+            _ => None,
         }
     }
 

@@ -2,7 +2,7 @@
 //! values; and the rewrites that the prover relies on, by example.
 
 use super::Normaliser;
-use crate::bits::Bits;
+use crate::bits::{Bits, mask};
 use crate::expr::{Arena, Assignment, BinaryOp, CommutativeOp, CompareOp, ExprId, Sort, evaluate};
 use proptest::prelude::*;
 
@@ -357,5 +357,54 @@ fn extrema_keep_their_values_at_a_small_width() {
             assignment.bits.insert(right, Bits::new(4, values >> 4));
             assert_eq!(evaluate(&arena, choice, &assignment), evaluate(&arena, normal, &assignment));
         }
+    }
+}
+
+/// `2^k` times an extension, of which the upper `k` bits fall off: all values of two terms, all widths up to six bits.
+#[test]
+fn what_falls_off_does_not_matter() {
+    let mut fired = 0;
+    for (wide, narrow, zeros) in (2..7)
+        .flat_map(|wide| (1..wide).flat_map(move |narrow| (0..wide).map(move |zeros| (wide, narrow, zeros))))
+    {
+        for signed in [false, true] {
+            let mut arena = Arena::new();
+            let (a, b) = (arena.variable("a", Sort::Bits(narrow)), arena.variable("b", Sort::Bits(narrow)));
+            let sum = arena.sum(Bits::new(narrow, 3), &[(3, a), (mask(narrow), b)]);
+            let inner = [sum, a];
+            for of in inner {
+                let extended =
+                    if signed { arena.sign_extend(of, wide) } else { arena.zero_extend(of, wide) };
+                let root = arena.sum(Bits::new(wide, 1), &[(3 << zeros & mask(wide), extended)]);
+                let mut normaliser = Normaliser::new();
+                let normal = normaliser.normal(&mut arena, root);
+                fired += usize::from(normaliser.used().any(|rule| rule.ends_with("falls-off")));
+                let symbols = ["a", "b"].map(|name| arena.symbol(name, Sort::Bits(narrow)));
+                for values in 0..1u128 << (2 * narrow) {
+                    let mut assignment = Assignment::default();
+                    assignment.bits.insert(symbols[0], Bits::new(narrow, values));
+                    assignment.bits.insert(symbols[1], Bits::new(narrow, values >> narrow));
+                    assert_eq!(evaluate(&arena, root, &assignment), evaluate(&arena, normal, &assignment));
+                }
+            }
+        }
+    }
+    assert!(fired > 50, "{fired}");
+}
+
+/// That the upper half of a number is its sign is no relation at all; that half of it is, is one.
+#[test]
+fn signs_of_sums_matter_where_they_do_not_fall_off() {
+    for (factor, same) in [(1u128 << 32, true), (1 << 31, false)] {
+        let mut arena = Arena::new();
+        let (a, b) = (word(&mut arena, "a"), word(&mut arena, "b"));
+        let sum = arena.add(a, b);
+        let signed = arena.sign_extend(sum, 64);
+        let (one, other) = (arena.zero_extend(a, 64), arena.zero_extend(b, 64));
+        let left = arena.sum(Bits::new(64, 0), &[(factor, signed)]);
+        let right = arena.sum(Bits::new(64, 0), &[(factor, one), (factor, other)]);
+        let mut normaliser = Normaliser::new();
+        let forms = [left, right].map(|id| normaliser.normal(&mut arena, id));
+        assert_eq!(forms[0] == forms[1], same, "{factor:#x}");
     }
 }
