@@ -6,7 +6,9 @@ use crate::dwarf::read::FunctionCode;
 use crate::echelon::{Rational, solve};
 use crate::expression::depends_on_pc;
 use crate::object::{Said, SaidVariable};
-use crate::schedule::{Edge, MachineStep, Question, Scheduled, SourceStep, Synced, agree, schedule, shared};
+use crate::schedule::{
+    Edge, MachineStep, Question, Scheduled, SourceStep, Synced, agree, is_told_by_reads, schedule, shared,
+};
 use metaloc_proof::form::{At, Change, Linear, PlaceForm};
 use metaloc_proof::{Exact, Extend, Place, Sum, SumTerm, Term, Variable, Word};
 use num_traits::{One, Zero};
@@ -61,6 +63,8 @@ pub trait Proved {
     fn is_bound(&self, edge: usize, source: usize, variable: usize) -> bool;
     /// What a schedule asks.
     fn ask(&mut self, question: Question, at: At) -> Result<bool, Self::Error>;
+    /// Positions of the machine whose instruction reads just what the source reads at a position.
+    fn reads(&mut self, edge: usize) -> Result<Vec<(usize, usize)>, Self::Error>;
     /// What a variable and the machine's places are.
     fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, Self::Error>;
     /// Shows that a variable has a value.
@@ -215,7 +219,8 @@ fn scheduled<P: Proved>(
 ) -> Result<Vec<Option<Scheduled>>, P::Error> {
     let (machine, source) = (proved.machine(edge), proved.source(edge));
     let at_end = proved.stores_at_end(edge);
-    schedule((&machine, at_end), &source, (&said.rows, known), |question, machine, source| {
+    let reads = if is_told_by_reads(&source) { proved.reads(edge)? } else { Vec::new() };
+    schedule((&machine, at_end), (&source, &reads), (&said.rows, known), |question, machine, source| {
         proved.ask(question, At { edge, machine, source })
     })
 }

@@ -1,7 +1,8 @@
 //! Repair: what a proof says about the variables of a function, written into the debug information of its object.
 //!
 //! - [`object`]: the whole: an object is read, asked, and written with claims;
-//! - [`derive`]: from a proof to claims, by [`schedule`] (which source point a pc belongs to) and [`echelon`];
+//! - [`derive`]: from a proof to claims, by [`schedule`] (which source point a pc belongs to; [`turns`]: by what it reads) and
+//!   [`echelon`];
 //! - [`claims`]: what is claimed, and how it is laid over what was there; [`widen`]: where variables have to be visible
 //!   for that; [`stats`]: what is counted;
 //! - [`expression`]: values as DWARF; [`dwarf`]: the debug information; [`elf`], [`relocation`]: the file around it.
@@ -21,6 +22,7 @@ pub mod object;
 pub mod relocation;
 pub mod schedule;
 pub mod stats;
+pub mod turns;
 pub mod widen;
 
 pub use claims::{Claim, FunctionClaims, VariableClaims, Verdict};

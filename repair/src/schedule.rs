@@ -4,8 +4,9 @@
 //! its loop more than once on the edge, memory decides first: where the machine has stored something, the source goes on
 //! to where it has stored the same, and it does not pass its own next store before the machine has done that one. So
 //! each store of a scalar unrolled body has its own iteration, and what comes after a vector store belongs to the last
-//! iteration that it served. Where there are no stores in these iterations, the source stays in the first of them until it
-//! leaves the loop. Within these bounds the line table decides: the next point that has the line and the column of a row at the pc, unless more
+//! iteration that it served. Where there are no stores in these iterations, what they read tells them apart in the same way,
+//! if the machine reads for one after the other ([`Turns`]); otherwise the source stays in the first of them until it leaves
+//! the loop. Within these bounds the line table decides: the next point that has the line and the column of a row at the pc, unless more
 //! of the instructions that follow agree if the source waits ([`Ahead`]): compilers interleave statements. No row, or
 //! line 0: the point stays. Where the memories are not seen to be the same again up to the end of the edge, nothing is
 //! known from the first such store on.
@@ -17,6 +18,7 @@
 //! one of the same iteration that its line names ([`Scheduled::also`]). What is said of a variable has to hold at both.
 
 use crate::dwarf::lines::LineColumn;
+use crate::turns::Turns;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A position of the machine on an edge.
@@ -35,6 +37,8 @@ pub struct MachineStep {
 pub struct SourceStep {
     /// Line and column; zeros if unknown.
     pub place: LineColumn,
+    /// Which point of the source it is: the first position of the edge that is at it.
+    pub point: usize,
     /// Whether memory was written since the position before.
     pub stored: bool,
     /// How often its point was met before on the edge.
@@ -147,25 +151,37 @@ pub enum Question {
     Reached,
 }
 
+/// Whether an edge has several iterations and stores nothing in them, so that only what they read can tell them apart.
+pub fn is_told_by_reads(source: &[SourceStep]) -> bool {
+    Bounds::of(source).rounds.is_some()
+}
+
 /// The point of the source for each position of the machine, if it is known. `stores_at_end` says whether the machine's
-/// last step, which has no position after it, may write.
+/// last step, which has no position after it, may write; `reads` which positions read the same, if
+/// [nothing else tells iterations apart](is_told_by_reads).
 pub fn schedule<E>(
     (machine, stores_at_end): (&[MachineStep], bool),
-    source: &[SourceStep],
+    (source, reads): (&[SourceStep], &[(usize, usize)]),
     (rows, known): (&BTreeMap<u64, Vec<LineColumn>>, &Synced),
     mut ask: impl FnMut(Question, usize, usize) -> Result<bool, E>,
 ) -> Result<Vec<Option<Scheduled>>, E> {
     let bounds = Bounds::of(source);
+    let turns = bounds.rounds.and_then(|_| Turns::of(source, reads));
+    let in_turn = |number: usize| match &turns {
+        Some(turns) => (turns.at(number).0, Bounds { rounds: None, most: turns.at(number).1, ..bounds }),
+        None => (0, bounds),
+    };
     let last_store = machine.iter().rposition(|step| step.stores > 0);
     let last_source_store = source.iter().rposition(|step| step.stored);
     let mut found: Vec<Scheduled> = Vec::new();
-    let ahead = Ahead::new(machine, source, rows, bounds);
+    let ahead = Ahead::new(machine, source, rows, in_turn);
     // The last row, if its line is not that of the source's position.
     let mut astray: Option<LineColumn> = None;
     let (mut at, mut behind) = (0, None);
     // Since the memories were last the same: the first position of the machine, that of the source, and stores.
     let (mut since, mut synced, mut done) = (0, 0, 0);
     for (number, step) in machine.iter().enumerate() {
+        let (turn, bounds) = in_turn(number);
         let own = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
         // Without a row of its own an instruction is of the line of the one before it in the file.
         let covering = rows.range(..=step.pc).next_back().and_then(|(_, rows)| rows.last());
@@ -218,6 +234,9 @@ pub fn schedule<E>(
             }
         }
         // A node has its own point.
+        if turn > at && number > 0 && behind.is_none() && ask(Question::Reached, number, turn)? {
+            at = turn;
+        }
         if behind.is_none() && number > 0 && ahead.moves(number, at) {
             for row in own {
                 if let Some(next) = next_in_line(source, at, *row, bounds)
@@ -276,7 +295,7 @@ impl Ahead {
         machine: &[MachineStep],
         source: &[SourceStep],
         rows: &BTreeMap<u64, Vec<LineColumn>>,
-        bounds: Bounds,
+        in_turn: impl Fn(usize) -> (usize, Bounds),
     ) -> Ahead {
         let positions = source.len();
         if machine.len() * positions > Ahead::MOST {
@@ -284,6 +303,7 @@ impl Ahead {
         }
         let mut gains = vec![(0, 0); machine.len() * positions];
         for (number, step) in machine.iter().enumerate().rev() {
+            let (turn, bounds) = in_turn(number);
             let rows = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
             let line = rows.last().map_or(0, |row| row.0);
             let next = machine.get(number + 1).filter(|next| !bounds.store || next.aside || next.stores == 0);
@@ -297,6 +317,7 @@ impl Ahead {
             };
             let found: Vec<(u32, u32)> = (0..positions)
                 .map(|at| {
+                    let at = at.max(turn).min(positions - 1);
                     if step.aside {
                         return after(at);
                     }
@@ -323,6 +344,8 @@ struct Bounds {
     /// Nothing tells them apart: it stays in the first one, or goes to what comes after them all. The last position that
     /// belongs to another one.
     rounds: Option<usize>,
+    /// Up to here: the next iteration has not begun.
+    most: usize,
 }
 
 impl Bounds {
@@ -332,9 +355,12 @@ impl Bounds {
         let last = repeated().map(|(number, _)| number).next_back();
         // A way round a loop, or out of it, comes to the loop's condition once more.
         let again = blocks.len() > 1 || repeated().any(|(_, step)| step.stored);
-        let Some(last) = last.filter(|_| again) else { return Bounds { store: false, rounds: None } };
+        let Some(last) = last.filter(|_| again) else {
+            return Bounds { store: false, rounds: None, most: usize::MAX };
+        };
         let inside = source[..=last].iter().any(|step| step.stored);
-        Bounds { store: source.iter().any(|step| step.stored), rounds: (!inside).then_some(last) }
+        let store = source.iter().any(|step| step.stored);
+        Bounds { store, rounds: (!inside).then_some(last), most: usize::MAX }
     }
 }
 
@@ -345,6 +371,7 @@ fn next_in_line(source: &[SourceStep], at: usize, row: LineColumn, bounds: Bound
     }
     let ahead = source.iter().enumerate().skip(at);
     let ahead = ahead.take_while(|(number, step)| *number == at || !(bounds.store && step.stored));
+    let ahead = ahead.take_while(|(number, _)| *number <= bounds.most.max(at));
     let ahead = ahead.filter(|(number, step)| *number == at || bounds.rounds.is_none() || step.round == 0);
     let ahead: Vec<(usize, &SourceStep)> = ahead.collect();
     let exact = ahead.iter().find(|(_, step)| step.place == row);
@@ -358,8 +385,14 @@ mod tests {
 
     /// A loop body of the source with the head at line 6, a store at line 7, the increment at 6:27; `rounds` of it.
     fn body(rounds: usize) -> Vec<SourceStep> {
-        let step =
-            |place, stored, round, block| SourceStep { place, stored, round, block, branches: Vec::new() };
+        let step = |place, stored, round, block| SourceStep {
+            place,
+            point: block % 3,
+            stored,
+            round,
+            block,
+            branches: Vec::new(),
+        };
         let mut steps = Vec::new();
         for round in 0..rounds {
             steps.push(step((6, 21), false, round, 3 * round));
@@ -388,7 +421,7 @@ mod tests {
         let ask = |question: Question, machine: usize, source: usize| {
             Ok::<_, ()>(question == Question::Reached || stored(machine) == done(source))
         };
-        let found = schedule((&steps, true), source, (&rows, &Synced::new()), ask).unwrap();
+        let found = schedule((&steps, true), (source, &[]), (&rows, &Synced::new()), ask).unwrap();
         found.into_iter().map(|found| found.map(|found| (found.source, found.grouped))).collect()
     }
 
@@ -426,8 +459,14 @@ mod tests {
         // Four iterations of a sum, then its store at line 9.
         let mut out = body(4);
         out.iter_mut().for_each(|step| step.stored = false);
-        let after =
-            |place, stored, block| SourceStep { place, stored, round: 0, block, branches: Vec::new() };
+        let after = |place, stored, block| SourceStep {
+            place,
+            point: block,
+            stored,
+            round: 0,
+            block,
+            branches: Vec::new(),
+        };
         out.extend([after((9, 3), false, 13), after((10, 3), true, 13)]);
         let machine = [(1, false), (2, false), (3, false), (4, false), (5, false), (6, true)];
         let rows = [(2, (7, 17)), (3, (6, 27)), (4, (6, 21)), (5, (9, 3)), (6, (10, 3))];
@@ -439,7 +478,14 @@ mod tests {
     fn the_way_out_of_a_loop_with_a_store_that_is_not_made_goes_on() {
         // One iteration, whose store the machine does not make on this path, and the condition once more.
         let mut source = body(1);
-        source.push(SourceStep { place: (9, 3), stored: false, round: 0, block: 4, branches: Vec::new() });
+        source.push(SourceStep {
+            place: (9, 3),
+            point: 4,
+            stored: false,
+            round: 0,
+            block: 4,
+            branches: Vec::new(),
+        });
         let machine = [(1, false), (2, false), (3, false), (4, false)];
         let rows = [(2, (7, 17)), (3, (6, 21)), (4, (9, 3))];
         assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 4, 5].map(|at| Some((at, false))));
@@ -450,6 +496,7 @@ mod tests {
         // Line 6: condition; 7 or 8 is taken; then 9.
         let step = |line, branches: &[u64]| SourceStep {
             place: (line, 1),
+            point: 0,
             stored: false,
             round: 0,
             block: 0,
@@ -459,8 +506,9 @@ mod tests {
         let machine: Vec<MachineStep> =
             (1..5).map(|pc| MachineStep { pc, stores: 0, aside: false }).collect();
         let rows = BTreeMap::from([(2, vec![(8, 3)]), (3, vec![(9, 1)]), (4, vec![(77, 1)])]);
-        let found = schedule((&machine, true), &source, (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
-            .unwrap();
+        let found =
+            schedule((&machine, true), (&source, &[]), (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
+                .unwrap();
         let found: Vec<_> =
             found.into_iter().flatten().map(|found| (found.positions().collect(), found.agrees)).collect();
         let expected: [(Vec<usize>, bool); 4] =
@@ -473,6 +521,7 @@ mod tests {
         // Lines 8, 9 and 10 in order, the increment in line 7; the machine increments early and does 9 before 8.
         let step = |line, column, round| SourceStep {
             place: (line, column),
+            point: 0,
             stored: false,
             round,
             block: 0,
@@ -484,8 +533,9 @@ mod tests {
             (1..8).map(|pc| MachineStep { pc, stores: 0, aside: false }).collect();
         let rows = [(2, (9, 3)), (3, (7, 21)), (4, (8, 3)), (5, (8, 3)), (6, (10, 3)), (7, (7, 32))];
         let rows: BTreeMap<u64, Vec<LineColumn>> = rows.map(|(pc, row)| (pc, vec![row])).into();
-        let found = schedule((&machine, true), &source, (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
-            .unwrap();
+        let found =
+            schedule((&machine, true), (&source, &[]), (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true))
+                .unwrap();
         let found: Vec<Vec<usize>> =
             found.into_iter().flatten().map(|found| found.positions().collect()).collect();
         let expected: [&[usize]; 7] = [&[0], &[0, 2], &[0], &[1], &[1], &[3], &[4]];
@@ -511,16 +561,17 @@ mod tests {
         let stores = |number: usize| source[..=number].iter().filter(|step| step.stored).count();
         let run = |easy: bool| {
             let mut asked = Vec::new();
-            let found = schedule((&machine, false), &source, (&rows, &Synced::new()), |question, pc, at| {
-                let same =
-                    machine[..=pc].iter().filter(|step| step.stores > 0 && !step.aside).count() == stores(at);
-                asked.extend((question == Question::SurelySameMemory).then_some((pc, at)));
-                Ok::<_, ()>(match question {
-                    Question::SameMemory => easy && same,
-                    Question::SurelySameMemory => same,
-                    Question::Reached => true,
-                })
-            });
+            let found =
+                schedule((&machine, false), (&source, &[]), (&rows, &Synced::new()), |question, pc, at| {
+                    let same = machine[..=pc].iter().filter(|step| step.stores > 0 && !step.aside).count()
+                        == stores(at);
+                    asked.extend((question == Question::SurelySameMemory).then_some((pc, at)));
+                    Ok::<_, ()>(match question {
+                        Question::SameMemory => easy && same,
+                        Question::SurelySameMemory => same,
+                        Question::Reached => true,
+                    })
+                });
             let found: Vec<_> = found.unwrap().into_iter().flatten().collect();
             (found.iter().map(|found| (found.source, found.grouped)).collect::<Vec<_>>(), asked)
         };
@@ -548,10 +599,11 @@ mod tests {
         });
         let rows = BTreeMap::new();
         let run = |at_end: bool| {
-            let found = schedule((&machine, at_end), &body(4), (&rows, &Synced::new()), |question, _, _| {
-                Ok::<_, ()>(question == Question::Reached)
-            })
-            .unwrap();
+            let found =
+                schedule((&machine, at_end), (&body(4), &[]), (&rows, &Synced::new()), |question, _, _| {
+                    Ok::<_, ()>(question == Question::Reached)
+                })
+                .unwrap();
             found
                 .into_iter()
                 .map(|found| found.map(|found| (found.source, found.grouped)))
@@ -574,7 +626,7 @@ mod tests {
         let rows = BTreeMap::new();
         let run = |machine: &[MachineStep], source: &[SourceStep], known: &Synced, at_end: bool| {
             let never = |question, _, _| Ok::<_, ()>(question == Question::Reached);
-            schedule((machine, at_end), source, (&rows, known), never).unwrap()
+            schedule((machine, at_end), (source, &[]), (&rows, known), never).unwrap()
         };
         // Round the loop: one store for four. Out of it: the same, and one more for one more, which stays unknown.
         let (back, out) = (steps(&[false, true, false]), steps(&[false, true, false, true]));

@@ -11,12 +11,13 @@
 //! Invariant: what cannot be compared is counted as such, never as right.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use crate::debugger::Debugger;
 use crate::program::{Point, Program};
 use crate::protocol::{Stop, Want};
 use crate::session::{Limits, Moved, Session};
-use crate::truth::{self, Step, Truth};
+use crate::truth::{self, Early, MOST_STRAYS, Step, Truth};
 use crate::value::{Known, Value, lookup};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -86,13 +87,22 @@ pub struct Extent {
     /// Stops of the optimised program at which nothing was to be compared, one after the other: what is left may come
     /// after a loop that runs for long, or never.
     pub patience: u32,
+    /// For the walk, both programs together.
+    pub time: Duration,
     /// How long to wait for a debugger.
     pub limits: Limits,
 }
 
 impl Default for Extent {
     fn default() -> Extent {
-        Extent { stops_per_pc: 16, stops: 20_000, steps: 40_000, patience: 2_000, limits: Limits::default() }
+        Extent {
+            stops_per_pc: 16,
+            stops: 20_000,
+            steps: 40_000,
+            patience: 2_000,
+            time: Duration::from_secs(3600),
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -124,6 +134,9 @@ pub struct Report {
     pub lost: u64,
     /// The walk ended at a limit, not with the program or with enough stops everywhere.
     pub cut: bool,
+    /// Why it ended, if that was neither the program's end nor that enough was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early: Option<String>,
     /// Values that nobody vouches for.
     #[serde(flatten)]
     pub kept: Kept,
@@ -168,6 +181,7 @@ impl Report {
         self.memory_wrong += other.memory_wrong;
         self.lost += other.lost;
         self.cut |= other.cut;
+        self.early = self.early.take().or(other.early);
         self.kept.compared += other.kept.compared;
         self.kept.untrue += other.kept.untrue;
         self.findings.extend(other.findings);
@@ -248,7 +262,9 @@ pub fn check(
         .collect();
     let points: Vec<Point> = points.into_iter().collect();
     let limits = extent.limits;
-    let truth = Truth::start(debugger, unoptimised, args, &plan.function, &points, globals, limits)?;
+    let deadline = Instant::now() + extent.time;
+    let mut truth = Truth::start(debugger, unoptimised, args, &plan.function, &points, globals, limits)?;
+    truth.limit(extent.steps, deadline);
     let mut session = Session::start(debugger, optimised, args, limits)?;
     session.watch(&truth::ranges(optimised, globals)?)?;
     let entry = optimised.function(&plan.function)?.range.start;
@@ -269,17 +285,37 @@ pub fn check(
     let mut open = entry_pcs.clone();
     let all: Vec<u64> = entry_pcs.iter().chain(&meeting_pcs).copied().chain([entry]).collect();
     session.break_at(&all)?;
-    let (mut stops, mut idle) = (0, 0);
+    let (mut stops, mut idle, mut strays) = (0, 0, 0);
     while !open.is_empty() {
-        if stops >= extent.stops || idle >= extent.patience || walk.truth.steps().len() >= extent.steps {
-            walk.report.cut = true;
+        if let Some(early) = walk.truth.early().cloned() {
+            walk.end(early);
             break;
         }
-        let Moved::Stopped(stop) = session.resume(Want::default())? else { break };
+        if stops >= extent.stops || idle >= extent.patience {
+            walk.end(Early::Enough);
+            break;
+        }
+        if Instant::now() >= deadline {
+            walk.end(Early::Time);
+            break;
+        }
+        let stop = match session.resume(Want::default())? {
+            Moved::Stopped(stop) => stop,
+            Moved::Exited(_) => break,
+            Moved::Killed(signal) => {
+                walk.end(Early::Killed(signal));
+                break;
+            }
+        };
         (stops, idle) = (stops + 1, idle + 1);
         if !entry_pcs.contains(&stop.pc) && !meeting_pcs.contains(&stop.pc) && stop.pc != entry {
-            // A signal somewhere else.
-            break;
+            // A signal somewhere else: the program goes on, or dies of it.
+            strays += 1;
+            if strays >= MOST_STRAYS {
+                walk.end(Early::Stray(stop.pc));
+                break;
+            }
+            continue;
         }
         if stop.pc == entry {
             walk.enter(&session.backtrace()?)?;
@@ -334,6 +370,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// The walk ends before its program.
+    fn end(&mut self, early: Early) {
+        self.report.cut = true;
+        self.report.early = (early != Early::Enough).then(|| early.to_string());
+    }
+
     /// A new call of the function begins.
     fn enter(&mut self, frames: &[crate::protocol::Frame]) -> Result<()> {
         if frames.iter().filter(|frame| frame.function == self.plan.function).count() > 1 {
@@ -368,7 +410,8 @@ impl Walk<'_> {
             }
         }
         self.positions = next.into_iter().collect();
-        if self.positions.is_empty() {
+        // Nobody knows where the unoptimised program would have got.
+        if self.positions.is_empty() && self.truth.early().is_none() {
             self.report.lost += 1;
             self.find(FindingKind::Lost, pc, None, &Value::NotInScope, &Value::NotInScope);
         }
@@ -401,6 +444,9 @@ impl Walk<'_> {
             if let Some(step) = self.truth.visit(call, step, entry.point, entry.visit + 1)? {
                 truths.push(value_at(&self.truth.steps()[step], entry).clone());
             }
+        }
+        if self.truth.early().is_some() {
+            return Ok(());
         }
         let Some(truth) = truths.iter().find(|truth| matches!(truth, Value::Known(_))).cloned() else {
             self.report.uncompared += u64::from(entry.promised);

@@ -2,8 +2,11 @@
 //!
 //! Only the points that are asked about are stopped at, and only as far as is asked. A point may have code in
 //! several places; it is visited where the first of them is, by address.
+//!
+//! Invariant: a walk that ends before its program says why ([`Truth::early`]).
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use crate::debugger::Debugger;
 use crate::program::{Point, Program};
@@ -36,7 +39,38 @@ pub struct Truth<'a> {
     calls: usize,
     ended: bool,
     want: Want,
+    most_steps: usize,
+    deadline: Option<Instant>,
+    early: Option<Early>,
+    strays: u32,
 }
+
+/// Why a walk was not followed to the end of its program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Early {
+    /// There were as many steps, or stops, as were asked for.
+    Enough,
+    /// Time was up.
+    Time,
+    /// A signal ended the program.
+    Killed(i64),
+    /// The program stopped again and again where nobody had asked it to; the last of these addresses.
+    Stray(u64),
+}
+
+impl std::fmt::Display for Early {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Early::Enough => write!(f, "enough was seen"),
+            Early::Time => write!(f, "time was up"),
+            Early::Killed(signal) => write!(f, "signal {signal} ended the program"),
+            Early::Stray(pc) => write!(f, "stops that nobody asked for, the last at {pc:#x}"),
+        }
+    }
+}
+
+/// Stops that nobody asked for (signals), after which a walk just goes on, at most.
+pub const MOST_STRAYS: u32 = 16;
 
 impl<'a> Truth<'a> {
     /// A walk that stops at these points of a function. An error if the line table has none of one of them: see
@@ -65,7 +99,30 @@ impl<'a> Truth<'a> {
         session.break_at(&addresses)?;
         session.watch(&ranges(program, globals)?)?;
         let want = Want { variables: true, memory: !globals.is_empty() };
-        Ok(Truth { program, session, entry, points: stops, steps: Vec::new(), calls: 0, ended: false, want })
+        Ok(Truth {
+            program,
+            session,
+            entry,
+            points: stops,
+            steps: Vec::new(),
+            calls: 0,
+            ended: false,
+            want,
+            most_steps: usize::MAX,
+            deadline: None,
+            early: None,
+            strays: 0,
+        })
+    }
+
+    /// Ends the walk at so many steps, or when it is so late.
+    pub fn limit(&mut self, most_steps: usize, deadline: Instant) {
+        (self.most_steps, self.deadline) = (most_steps, Some(deadline));
+    }
+
+    /// Why the walk ended although the program did not, if so: nothing is known of what comes after.
+    pub fn early(&self) -> Option<&Early> {
+        self.early.as_ref()
     }
 
     /// The program.
@@ -116,21 +173,30 @@ impl<'a> Truth<'a> {
         Ok(None)
     }
 
+    fn end(&mut self, early: Option<Early>) -> Result<()> {
+        (self.ended, self.early) = (true, early);
+        Ok(())
+    }
+
     fn advance(&mut self) -> Result<()> {
+        if self.steps.len() >= self.most_steps {
+            return self.end(Some(Early::Enough));
+        }
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return self.end(Some(Early::Time));
+        }
         let stop = match self.session.resume(self.want)? {
             Moved::Stopped(stop) => stop,
-            Moved::Exited(_) | Moved::Killed(_) => {
-                self.ended = true;
-                return Ok(());
-            }
+            Moved::Exited(_) => return self.end(None),
+            Moved::Killed(signal) => return self.end(Some(Early::Killed(signal))),
         };
         let point = self.points.get(&stop.pc).copied();
         if stop.pc == self.entry {
             self.calls += 1;
         } else if point.is_none() {
-            // A signal, in code of somebody else.
-            self.ended = true;
-            return Ok(());
+            // A signal: the program goes on, or dies of it.
+            self.strays += 1;
+            return if self.strays < MOST_STRAYS { Ok(()) } else { self.end(Some(Early::Stray(stop.pc))) };
         }
         self.steps.push(Step {
             point,

@@ -147,8 +147,12 @@ struct Pair {
 }
 
 fn pair(built: &Built, location: &str) -> Pair {
+    pair_with(built, location, MAIN)
+}
+
+fn pair_with(built: &Built, location: &str, main: &str) -> Pair {
     built.write("f.c", SOURCE);
-    built.write("main.c", MAIN);
+    built.write("main.c", main);
     built.write("f.s", &assembly(location));
     built.run(&["gcc-12", "-O0", "-c", "main.c", "-o", "main.o"]);
     built.run(&["gcc-12", "-no-pie", "f.s", "main.o", "-o", "optimised"]);
@@ -266,6 +270,51 @@ fn a_promise_that_is_not_kept_is_counted() {
     let report = pair.check(&Gdb, &pair.plan(4, vec![entry(pair.head, "i", 0)]));
     assert!(report.compared == 0 && !report.is_clean(), "{report:#?}");
     assert_eq!(report.missing + report.unreadable, 16, "{report:#?}");
+}
+
+#[test]
+fn a_walk_goes_on_after_a_signal_and_says_why_it_ends_early() {
+    // After one call, whose 16 arrivals are not enough.
+    let between = |what: &str| {
+        let first = MAIN.replacen("f();\n  f();", &format!("f();\n  {what}\n  f();"), 1);
+        format!(
+            "#include <signal.h>\n{}",
+            first.replace("for (int k", "signal(SIGUSR1, SIG_IGN);\n  for (int k")
+        )
+    };
+    let extent = Extent { stops_per_pc: 24, ..Extent::default() };
+    let run = |debugger: &dyn Debugger, main: &str, extent: Extent| {
+        let built = Built::new();
+        let pair = pair_with(&built, RIGHT, main);
+        let plan = pair.plan(4, vec![entry(pair.head, "i", 0)]);
+        let report = check(debugger, &pair.optimised, &pair.plain, &[], &plan, &[], extent).unwrap();
+        assert_eq!(report.untrue(), 0, "{report:#?}");
+        report
+    };
+    for debugger in DEBUGGERS {
+        for harmless in ["raise(SIGUSR1);", "raise(SIGSTOP);"] {
+            let report = run(debugger, &between(harmless), extent);
+            let name = debugger.name();
+            assert_eq!(
+                (report.compared, report.cut, &report.early),
+                (24, false, &None),
+                "{name}, {harmless}"
+            );
+        }
+        for (deadly, why) in
+            [("raise(SIGKILL);", "signal 9 ended"), ("while (1) raise(SIGUSR1);", "nobody asked for")]
+        {
+            let report = run(debugger, &between(deadly), extent);
+            assert_eq!((report.compared, report.cut), (16, true), "{deadly}: {report:#?}");
+            assert!(report.early.as_ref().is_some_and(|early| early.contains(why)), "{deadly}: {report:#?}");
+        }
+    }
+    let none = Extent { time: std::time::Duration::ZERO, ..extent };
+    let report = run(&Gdb, MAIN, none);
+    assert_eq!((report.compared, report.early), (0, Some("time was up".to_owned())));
+    let few = Extent { stops: 10, ..extent };
+    let report = run(&Gdb, MAIN, few);
+    assert!(report.cut && report.early.is_none() && report.compared > 0, "{report:#?}");
 }
 
 #[test]

@@ -34,6 +34,8 @@ class Gdb:
         self.how = None
         for setting in SETTINGS:
             run("set " + setting)
+        # Somebody who halts all processes for a while does not mean this one.
+        run("handle SIGSTOP SIGTSTP SIGTTIN SIGTTOU SIGCONT nostop noprint nopass")
         gdb.events.stop.connect(self.on_stop)
         gdb.events.exited.connect(self.on_exit)
 

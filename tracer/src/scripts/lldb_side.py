@@ -49,6 +49,13 @@ class Lldb:
         self.process = self.target.Launch(info, error)
         if error.Fail():
             raise session.Refused(error.GetCString())
+        # Somebody who halts all processes for a while does not mean this one.
+        signals = self.process.GetUnixSignals()
+        for name in ("SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGCONT"):
+            number = signals.GetSignalNumberFromName(name)
+            signals.SetShouldStop(number, False)
+            signals.SetShouldNotify(number, False)
+            signals.SetShouldSuppress(number, True)
 
     def alive(self):
         return self.process.GetState() == lldb.eStateStopped

@@ -2,7 +2,8 @@
 //! paper, the share of counters with a true value before and after, values compared, and the ablation.
 //!
 //! Each kernel is repaired by a process of its own, as `metaloc repair` does it. With `--save` every row is kept as soon
-//! as it is there, and a later call goes on with what is missing.
+//! as it is there, and a later call goes on with what is missing. What goes wrong with one kernel is said in its row, and
+//! the others go on.
 //!
 //! - [`table`]: what is printed; [`paper`]: the figures beside it.
 
@@ -19,7 +20,7 @@ use metaloc_corpus::kernels::{Configuration, Kernel};
 use metaloc_prover::product::document::sha256;
 use metaloc_prover::smt::WALL_FACTOR;
 use metaloc_toolchain::process::{Exit, Task};
-use metaloc_toolchain::{Llvm, atomic, plugin};
+use metaloc_toolchain::{Llvm, atomic, interrupt, plugin};
 use metaloc_tracer::{Debugger, Gdb};
 
 use super::locations::{self, Counts};
@@ -65,7 +66,14 @@ pub fn run(args: &BenchRepair) -> Result<Status> {
     let progress = Progress::new(open.len());
     let bench = Bench { args, llvm: &llvm, configuration: &configuration, build };
     rows.extend(parallel::map(&open, parallel::workers(args.kernels.jobs), |kernel| {
-        let row = bench.row(kernel).with_context(|| kernel.label())?;
+        let row = match bench.row(kernel) {
+            Ok(row) => row,
+            // Ctrl-C ends all of it.
+            Err(error) => {
+                interrupt::check()?;
+                bench.failed(kernel, &error)
+            }
+        };
         if let Some(path) = &args.save {
             let mut kept = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             kept.retain(|old| (&old.name, &old.configuration) != (&row.name, &row.configuration));
@@ -83,6 +91,9 @@ pub fn run(args: &BenchRepair) -> Result<Status> {
         Format::Text => table.text(),
         Format::Json => serde_json::to_string_pretty(&table)? + "\n",
     })?;
+    if table.failed().next().is_some() {
+        return Ok(Status::CouldNotRun);
+    }
     let few = table.share_after() < args.at_least;
     Ok(if few || table.untrue() > 0 { Status::Findings } else { Status::Clean })
 }
@@ -147,19 +158,7 @@ impl Bench<'_> {
             }
             limit += CHECK;
         }
-        let mut row = Row {
-            name: kernel.name.clone(),
-            configuration: self.configuration.name.clone(),
-            build: self.build.clone(),
-            verdict: VerdictName::Unknown,
-            reason: None,
-            seconds: 0.0,
-            stats: None,
-            variants: Vec::new(),
-            before,
-            after: None,
-            check: None,
-        };
+        let mut row = self.unknown(kernel, before);
         match summary(kernel, &task, limit)? {
             Err(reason) => row.reason = Some(reason),
             Ok(summary) => {
@@ -177,6 +176,29 @@ impl Bench<'_> {
         }
         row.seconds = begun.elapsed().as_secs_f64();
         Ok(row)
+    }
+
+    /// A row of which nothing is known but what there was before.
+    fn unknown(&self, kernel: &Kernel, before: Counts) -> Row {
+        Row {
+            name: kernel.name.clone(),
+            configuration: self.configuration.name.clone(),
+            build: self.build.clone(),
+            verdict: VerdictName::Unknown,
+            reason: None,
+            error: None,
+            seconds: 0.0,
+            stats: None,
+            variants: Vec::new(),
+            before,
+            after: None,
+            check: None,
+        }
+    }
+
+    /// A row for a kernel that could not be measured.
+    fn failed(&self, kernel: &Kernel, error: &anyhow::Error) -> Row {
+        Row { error: Some(format!("{error:#}")), ..self.unknown(kernel, Counts::default()) }
     }
 
     /// The same proof, spread less far.

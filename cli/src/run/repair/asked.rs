@@ -42,14 +42,16 @@ impl Proved for Asked {
     }
 
     fn source(&self, edge: usize) -> Vec<SourceStep> {
+        let all = self.0.source(edge);
         let step = |(number, position): (usize, &locate::SourcePosition)| {
             let place = position.location.as_ref();
             let place = place.map_or((0, 0), |place| (u64::from(place.line), u64::from(place.column)));
             let branches = position.branches.iter().map(|line| u64::from(*line)).collect();
             let block = self.0.steps(edge, number);
-            SourceStep { place, stored: position.stored, round: position.round, block, branches }
+            let point = all.iter().position(|other| other.point == position.point).unwrap_or(number);
+            SourceStep { place, point, stored: position.stored, round: position.round, block, branches }
         };
-        self.0.source(edge).iter().enumerate().map(step).collect()
+        all.iter().enumerate().map(step).collect()
     }
 
     fn is_bound(&self, edge: usize, source: usize, variable: usize) -> bool {
@@ -62,6 +64,10 @@ impl Proved for Asked {
             Question::SurelySameMemory => self.0.surely_same_memory(at),
             Question::Reached => self.0.reached(at),
         }
+    }
+
+    fn reads(&mut self, edge: usize) -> Result<Vec<(usize, usize)>, LocateError> {
+        self.0.reads(edge)
     }
 
     fn forms(&mut self, at: At, variable: usize) -> Result<Option<(Linear, Vec<PlaceForm>)>, LocateError> {

@@ -21,6 +21,8 @@ use crate::args::{DebuggerName, Repair};
 const LINK_LIMIT: Duration = Duration::from_secs(300);
 /// A debugger on a busy machine: lldb may take its time to come to the first breakpoint.
 const ANSWER: Duration = Duration::from_secs(300);
+/// For the walk of one function: far more than stops take that tell something, and an end to what goes astray.
+const WALK: Duration = Duration::from_secs(240);
 /// What is printed of what is wrong.
 const MOST_FINDINGS: usize = 20;
 
@@ -78,7 +80,7 @@ impl Outcome {
             text += &format!(
                 "{}: {} values compared, {} wrong, {} stale, {} missing, {} unreadable; not compared: {} without a \
                  true value, {} without a place, {} not reached; by memory {} compared, {} wrong; kept: {} compared, \
-                 {} untrue{}\n",
+                 {} untrue{}{}\n",
                 one.debugger,
                 report.compared,
                 report.wrong,
@@ -93,6 +95,7 @@ impl Outcome {
                 report.kept.compared,
                 report.kept.untrue,
                 if report.cut { "; ended at a limit" } else { "" },
+                report.early.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
             );
             for finding in &one.findings {
                 text += &format!("  {finding}\n");
@@ -185,6 +188,7 @@ impl Asked {
                     stops: 500 * args.check_stops,
                     steps: 1000 * args.check_stops as usize,
                     patience: 32 * args.check_stops,
+                    time: WALK,
                     limits: Limits { answer: ANSWER, ..Limits::default() },
                 };
                 total.add(check(debugger, &optimised, &plain, &self.arguments, plan, &globals, extent)?);

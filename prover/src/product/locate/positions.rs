@@ -211,15 +211,15 @@ impl Locator {
             }
             *round += 1;
             if let Some(element) = elements.get(number) {
-                let mut inside = self.source.edges.iter().filter(|edge| (edge.to.0 as usize) < coarse);
-                let total = match &element.paths {
-                    Paths::Step(from, to) => {
-                        inside.find(|edge| edge.from.0 == *from && edge.to.0 == *to).map(writes)
-                    }
-                    // Any path may write.
-                    _ => Some(usize::MAX),
+                // Some path may write, the most of them counts.
+                let writes = |(from, to): (u32, u32)| {
+                    let step = &self.source.edges[..self.setting.problem.source.edges.len()];
+                    let step = step.iter().find(|edge| (edge.from.0, edge.to.0) == (from, to));
+                    step.map_or(usize::MAX, writes)
                 };
-                stored = total.is_none_or(|total| total > before);
+                let ways = element.ways()?.into_iter();
+                let most = ways.map(|way| way.into_iter().map(writes).fold(0, usize::saturating_add)).max();
+                stored = most.is_none_or(|most| most > before);
                 at = element.to;
             }
             if found.len() > MOST_POSITIONS {

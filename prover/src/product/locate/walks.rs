@@ -80,11 +80,21 @@ impl Locator {
     }
 
     pub(super) fn walk_machine(&mut self, edge: usize, machine: usize) -> Walk {
+        let position = &self.edges[edge].machine[machine];
+        self.walk_machine_to(edge, (position.elements, position.inside, position.peek))
+    }
+
+    /// The machine at the end of an edge.
+    pub(super) fn walk_machine_end(&mut self, edge: usize) -> Walk {
+        self.walk_machine_to(edge, (self.edges[edge].machine_elements.len(), None, None))
+    }
+
+    fn walk_machine_to(
+        &mut self,
+        edge: usize,
+        (elements, inside, peek): (usize, Option<u32>, Option<usize>),
+    ) -> Walk {
         self.walks += 1;
-        let (elements, inside, peek) = {
-            let position = &self.edges[edge].machine[machine];
-            (position.elements, position.inside, position.peek)
-        };
         let name = format!("locate.m{}", self.walks);
         let whole = &self.edges[edge].machine_elements;
         let program = (&self.machine, &self.setting.problem.machine, &self.setting.machine_anchors);

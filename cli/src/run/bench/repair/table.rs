@@ -22,6 +22,9 @@ pub struct Row {
     pub verdict: VerdictName,
     /// Why it is not repaired.
     pub reason: Option<String>,
+    /// What went wrong, if it could not be measured: then nothing else is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     pub seconds: f64,
     /// What repair counts; nothing unless it is proved.
     pub stats: Option<Stats>,
@@ -37,7 +40,7 @@ pub struct Row {
 impl Row {
     /// Whether there is a proof that was used.
     pub fn is_repaired(&self) -> bool {
-        self.verdict == VerdictName::Proved && self.reason.is_none()
+        self.verdict == VerdictName::Proved && self.reason.is_none() && self.error.is_none()
     }
 
     /// Whether it has all that is asked for.
@@ -45,8 +48,15 @@ impl Row {
         let has_variant = |variant: &Spread| {
             *variant == Spread::All || self.variants.iter().any(|(name, _)| name == variant.name())
         };
-        !self.is_repaired()
-            || ((!args.check || self.check.is_some()) && args.variants.iter().all(has_variant))
+        self.error.is_none() && !self.is_repaired()
+            || self.is_repaired()
+                && ((!args.check || self.check.is_some()) && args.variants.iter().all(has_variant))
+    }
+
+    /// Whether a debugger was seen to show something wrong in the compiler's object, or in what was kept of it.
+    fn any_wrong(&self) -> bool {
+        let untrue = |one: &crate::run::repair::Counted| one.report.kept.untrue > 0;
+        self.before.wrong > 0 || self.check.iter().flat_map(|check| &check.debuggers).any(untrue)
     }
 
     /// True pairs afterwards: none of what is not proved, whatever the compiler said there.
@@ -101,6 +111,11 @@ impl Table {
         self.checks().map(|one| one.report.untrue()).sum()
     }
 
+    /// Kernels that could not be measured.
+    pub fn failed(&self) -> impl Iterator<Item = &Row> {
+        self.kernels.iter().filter(|row| row.error.is_some())
+    }
+
     fn checks(&self) -> impl Iterator<Item = &crate::run::repair::Counted> {
         self.kernels.iter().filter_map(|row| row.check.as_ref()).flat_map(|check| &check.debuggers)
     }
@@ -148,12 +163,13 @@ impl Table {
             false => checks.iter().map(|one| of(&one.report)).sum::<u64>().to_string(),
         };
         let Some(stats) = &row.stats else {
-            let reason = row.reason.as_deref().unwrap_or_default();
+            let reason = row.error.as_deref().or(row.reason.as_deref()).unwrap_or_default();
+            let verdict = if row.error.is_some() { "error" } else { row.verdict.text() };
             let _ = writeln!(
                 text,
                 "{:8} {:<52} | {paper_tu:>9} {paper_v:>2} {paper_omi:>13} | {:>5} {:>6} {:>5} | {:6.0} s",
                 row.name,
-                format!("{}: {}", row.verdict.text(), reason.chars().take(38).collect::<String>()),
+                format!("{verdict}: {}", first_line(reason).chars().take(38).collect::<String>()),
                 row.before.pairs,
                 row.before.true_value,
                 "-",
@@ -161,9 +177,10 @@ impl Table {
             );
             return;
         };
-        let less = paper.is_some_and(|paper| {
-            paper.t == stats.t && (stats.u < paper.u || stats.m < paper.m || stats.i < paper.i)
-        });
+        let mut notes: Vec<String> =
+            paper.and_then(|paper| less_than(paper, stats, row.any_wrong())).into_iter().collect();
+        let early = checks.iter().filter_map(|one| Some((one, one.report.early.as_ref()?)));
+        notes.extend(early.map(|(one, why)| format!("check in {} ended early: {why}", one.debugger)));
         let _ = writeln!(
             text,
             "{:8} {:>9} {:>2} {:>13} {:>9} {:>7} {:>7} | {paper_tu:>9} {paper_v:>2} {paper_omi:>13} | {:>5} {:>6} {:>5} | \
@@ -182,7 +199,7 @@ impl Table {
             sum(|one| one.wrong + one.memory_wrong),
             sum(|one| one.stale),
             row.seconds,
-            if less { "  less than the paper" } else { "" },
+            notes.iter().map(|note| format!("  {note}")).collect::<String>(),
         );
     }
 
@@ -222,6 +239,10 @@ impl Table {
                 sum(|one| one.kept.compared),
                 sum(|one| one.kept.untrue),
             );
+        }
+        for row in self.failed() {
+            let error = row.error.as_deref().unwrap_or_default();
+            let _ = writeln!(text, "{}: not measured, its pairs are not counted: {error}", row.name);
         }
         for row in &self.kernels {
             for one in row.check.iter().flat_map(|check| &check.not_checked) {
@@ -276,6 +297,28 @@ impl Table {
     }
 }
 
+/// What is less than in the paper though the code has as many instructions, with the reason if it is known.
+fn less_than(paper: &Figures, ours: &Stats, any_wrong: bool) -> Option<String> {
+    if paper.t != ours.t || (ours.u >= paper.u && ours.m >= paper.m && ours.i >= paper.i) {
+        return None;
+    }
+    // What was right already is not updated.
+    let right_already = ours.m + ours.confirmed >= paper.m;
+    // Today's compiler may say fewer wrong constants: then all of them are gone, or nobody has seen one.
+    let none_wrong = ours.i >= paper.i || ours.kept == 0 || !any_wrong;
+    let reason = match (right_already && none_wrong, ours.m < paper.m) {
+        (true, true) => format!("{} confirmed, not updated", ours.confirmed),
+        (true, false) if ours.u < paper.u => format!("{} confirmed, not updated", ours.confirmed),
+        (true, false) => "no other constant was wrong".to_owned(),
+        (false, _) => "not explained".to_owned(),
+    };
+    Some(format!("less than the paper: {reason}"))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 fn share(part: usize, whole: usize) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
 }
@@ -292,6 +335,7 @@ mod tests {
             build: "b".into(),
             verdict,
             reason: None,
+            error: None,
             seconds: 1.0,
             stats: after.map(|_| Stats::default()),
             variants: Vec::new(),
@@ -308,5 +352,37 @@ mod tests {
         assert_eq!((table.pairs, table.true_before, table.true_after), (20, 6, 9));
         assert_eq!(table.share_after(), 45.0);
         assert!(table.text().contains("1 of 2 proved"), "{}", table.text());
+    }
+
+    #[test]
+    fn what_could_not_be_measured_is_said_and_measured_again() {
+        use clap::Parser;
+        let failed = Row { error: Some("gdb died\nof it".into()), ..row("b", VerdictName::Unknown, 0, None) };
+        let rows = vec![row("a", VerdictName::Proved, 1, Some(9)), failed.clone()];
+        let table = Table::new("x".into(), rows, BTreeMap::new());
+        assert_eq!(table.failed().map(|row| &*row.name).collect::<Vec<_>>(), ["b"]);
+        let text = table.text();
+        assert!(text.contains("error: gdb died ") && text.contains("b: not measured"), "{text}");
+        let line = ["metaloc", "bench", "repair"];
+        let crate::args::Command::Bench(bench) = crate::args::Args::parse_from(line).command else {
+            panic!("not what was typed");
+        };
+        let crate::args::BenchWhat::Repair(args) = bench.what else { panic!("not what was typed") };
+        assert!(!failed.has(&args));
+        assert!(row("b", VerdictName::Unknown, 0, None).has(&args));
+    }
+
+    #[test]
+    fn less_than_the_paper_has_a_reason() {
+        let paper = Figures { t: 17, u: 14, v: 1, o: 1, m: 13, i: 1 };
+        let ours = Stats { t: 17, u: 3, m: 4, confirmed: 10, ..Stats::default() };
+        let note = |ours: Stats| less_than(&paper, &ours, true);
+        assert_eq!(note(ours).as_deref(), Some("less than the paper: 10 confirmed, not updated"));
+        let lost = Some("less than the paper: not explained".to_owned());
+        assert_eq!(note(Stats { confirmed: 8, ..ours }), lost);
+        assert_eq!(note(Stats { kept: 1, ..ours }), lost, "a constant that may be wrong was left");
+        assert!(less_than(&paper, &Stats { kept: 1, ..ours }, false) != lost, "it was seen to be right");
+        assert_eq!(note(Stats { t: 18, ..ours }), None, "other code");
+        assert_eq!(note(Stats { u: 14, m: 13, i: 1, ..ours }), None);
     }
 }
