@@ -3,7 +3,10 @@
 //! Runs are interleaved, of all workloads, so that whatever else the machine does meets all alike. Ratios are
 //! of medians. The cost per instruction of the input is the figure that must stay flat between the generated
 //! sizes; it is a small difference, so it is taken between the fastest runs: whatever else the machine does
-//! never makes a run faster. How much is left to chance is said as well: every other run by itself.
+//! never makes a run faster. How much is left to chance is said as well: every other run by itself. Where that is too
+//! much, [`counted`] leaves nothing to chance.
+
+mod counted;
 
 use std::fmt::Write;
 use std::fs;
@@ -29,6 +32,9 @@ pub fn run(args: &BenchCost) -> Result<Status> {
     let workloads = workloads(&llvm, &scratch, &args.only)?;
     if workloads.is_empty() {
         bail!("no workload is called '{}'", args.only);
+    }
+    if args.counted {
+        return counted::run(args, &llvm, &plugin, &scratch, &workloads);
     }
     let progress = Progress::new(workloads.len() * args.runs.get() * 2);
     let mut measured = vec![Runs::default(); workloads.len()];
@@ -58,6 +64,23 @@ struct Workload {
     module: PathBuf,
     args: Vec<String>,
     instructions: u64,
+}
+
+impl Workload {
+    /// The rest of a command that begins with the stock `opt`.
+    fn optimised_by(&self, opt: Task) -> Task {
+        opt.args(&self.args)
+            .arg("-passes=default<O2>")
+            .arg(&self.module)
+            .args(["-o", "/dev/null"])
+            .env_remove("METALOC")
+            .env_remove("METALOC_OUT")
+    }
+}
+
+/// The same with the plugin.
+fn observed(opt: Task, plugin: &Path, report: &Path) -> Task {
+    opt.arg(format!("-load-pass-plugin={}", plugin.display())).env("METALOC_OUT", report)
 }
 
 fn workloads(llvm: &Llvm, scratch: &TempDir, only: &str) -> Result<Vec<Workload>> {
@@ -138,16 +161,9 @@ impl Runs {
         workload: &Workload,
         progress: &Progress,
     ) -> Result<()> {
-        let plain = Task::new(&llvm.opt)
-            .args(&workload.args)
-            .arg("-passes=default<O2>")
-            .arg(&workload.module)
-            .args(["-o", "/dev/null"])
-            .env_remove("METALOC")
-            .env_remove("METALOC_OUT");
-        let observed = plain.clone().arg(format!("-load-pass-plugin={}", plugin.display()));
-        let observed = observed.env("METALOC_OUT", scratch.path().join("report.json"));
-        for (task, usages) in [(plain, &mut self.plain), (observed, &mut self.plugin)] {
+        let opt = || workload.optimised_by(Task::new(&llvm.opt));
+        let observed = observed(opt(), plugin, &scratch.path().join("report.json"));
+        for (task, usages) in [(opt(), &mut self.plain), (observed, &mut self.plugin)] {
             usages.push(stock::succeed(task)?.usage);
             progress.done(&workload.name);
         }
@@ -244,12 +260,16 @@ impl BenchResult {
     /// Largest cost per instruction of a generated module over the smallest, by these runs; `None` with fewer
     /// than two modules, without such a run, or if noise hides a cost entirely.
     fn spread(&self, runs: impl Fn(usize) -> bool) -> Option<f64> {
-        let generated = self.workloads.iter().filter(|row| row.name.starts_with("generated"));
-        let costs: Vec<f64> = generated.map(|row| row.cost(&runs)).collect();
-        let (least, most) =
-            (costs.iter().copied().reduce(f64::min)?, costs.iter().copied().reduce(f64::max)?);
-        (costs.len() > 1 && least > 0.0 && most.is_finite()).then(|| most / least)
+        spread(self.workloads.iter().map(|row| (&*row.name, row.cost(&runs))))
     }
+}
+
+/// The largest cost of a generated module over the smallest.
+fn spread<'n>(costs: impl Iterator<Item = (&'n str, f64)>) -> Option<f64> {
+    let generated = costs.filter(|(name, _)| name.starts_with("generated"));
+    let costs: Vec<f64> = generated.map(|(_, cost)| cost).collect();
+    let (least, most) = (costs.iter().copied().reduce(f64::min)?, costs.iter().copied().reduce(f64::max)?);
+    (costs.len() > 1 && least > 0.0 && most.is_finite()).then(|| most / least)
 }
 
 #[cfg(test)]
