@@ -225,6 +225,25 @@ mod tests {
         assert_eq!(foreign, 0);
     }
 
+    /// In the order in which they were taken over, each once, and no more than tell something.
+    #[test]
+    fn what_took_over_from_many() {
+        let taken = |count: u32| {
+            let old = |number: u32| format!("%{number} add @{number}, ");
+            let take = |number: u32| format!("replace %{number} %900\nreplace-some %{number} %900\n");
+            let insts: String = (1..=count).rev().map(old).collect();
+            let events: String = (1..=count).rev().map(take).collect();
+            let text = format!(
+                "before\nb0: {insts}%999 ret @1\nafter\nb0: %900 sub, %999 ret @1\nevents\ncreate %900\n{events}"
+            );
+            read(&text).0
+        };
+        assert_eq!(taken(3), ["%900 created <- replace %3 replace %2 replace %1"]);
+        for (count, listed) in [(64, 64), (65, 64), (80, 64)] {
+            assert_eq!(taken(count)[0].matches("replace").count(), listed);
+        }
+    }
+
     #[test]
     fn a_cycle_of_replacements_ends() {
         let (found, _) = read(

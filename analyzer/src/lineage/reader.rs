@@ -8,35 +8,82 @@ use super::{ReplacedBy, Updates};
 use crate::changes::{Changes, Was};
 use crate::inst_map::InstMap;
 
-/// What the events say about one instruction.
+/// What the events say about one instruction. There are as many of these as a run has touched instructions, and they are
+/// come by in the order of its events: in a large function each is a miss of the cache, so they are small.
 #[derive(Debug, Clone)]
 pub(super) struct Life {
-    pub(super) created: Option<StackId>,
-    pub(super) clone_of: Option<InstId>,
-    pub(super) moved: Option<StackId>,
-    removed: bool,
+    created: Maybe,
+    clone_of: Maybe,
+    moved: Maybe,
     /// When it came to the block that it is in; 0 if it was there when the run began.
     pub(super) since: u32,
     /// The block it was first put into, and when.
-    pub(super) placed: Option<(BlockId, u32)>,
-    pub(super) replaces: Vec<Replaced>,
-    pub(super) updates: Updates,
+    placed: Maybe,
+    placed_when: u32,
+    /// The first of what it replaced, in [`Reader::links`].
+    replaces: Maybe,
     pub(super) loc: LocId,
+    pub(super) updates: Updates,
+    removed: bool,
 }
 
 impl Default for Life {
     fn default() -> Self {
         Life {
-            created: None,
-            clone_of: None,
-            moved: None,
-            removed: false,
+            created: Maybe::default(),
+            clone_of: Maybe::default(),
+            moved: Maybe::default(),
             since: 0,
-            placed: None,
-            replaces: Vec::new(),
-            updates: Updates::default(),
+            placed: Maybe::default(),
+            placed_when: 0,
+            replaces: Maybe::default(),
             loc: LocId::NONE,
+            updates: Updates::default(),
+            removed: false,
         }
+    }
+}
+
+impl Life {
+    /// Where it was made, if it was made in the run.
+    pub(super) fn created(&self) -> Option<StackId> {
+        self.created.get().map(StackId)
+    }
+
+    /// What it is a copy of.
+    pub(super) fn clone_of(&self) -> Option<InstId> {
+        self.clone_of.get().map(InstId)
+    }
+
+    /// Where it was moved or put last.
+    pub(super) fn moved(&self) -> Option<StackId> {
+        self.moved.get().map(StackId)
+    }
+
+    /// The block it was first put into, and when.
+    pub(super) fn placed(&self) -> Option<(BlockId, u32)> {
+        Some((BlockId(self.placed.get()?), self.placed_when))
+    }
+
+    /// Whether it took over uses of others.
+    pub(super) fn replaces_any(&self) -> bool {
+        self.replaces.get().is_some()
+    }
+}
+
+/// A number that may be missing, without more room for that. No id and no place in a list is the largest number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Maybe(u32);
+
+impl Default for Maybe {
+    fn default() -> Self {
+        Maybe(u32::MAX)
+    }
+}
+
+impl Maybe {
+    fn get(self) -> Option<u32> {
+        (self.0 != u32::MAX).then_some(self.0)
     }
 }
 
@@ -61,6 +108,8 @@ pub(super) struct Reader<'r, 'a> {
     emptied_into: FxHashMap<BlockId, BlockId>,
     /// Replacements in order.
     taken_over: Vec<(Replaced, InstId)>,
+    /// What instructions replaced, each once, and where the next one of the same instruction is.
+    links: Vec<(Replaced, Maybe)>,
     /// What an instruction was put behind by `insertAfter`, unless it was put elsewhere since.
     put_behind: FxHashMap<InstId, InstId>,
     /// Instructions that were made in the run and had no location when they were taken out.
@@ -106,6 +155,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             filled_from: FxHashMap::default(),
             emptied_into: FxHashMap::default(),
             taken_over: Vec::new(),
+            links: Vec::new(),
             put_behind: FxHashMap::default(),
             bare_temporaries: Vec::new(),
         };
@@ -120,35 +170,31 @@ impl<'r, 'a> Reader<'r, 'a> {
             // What an instruction replaces by itself or by a constant links nothing.
             if let Some(new) = new.filter(|new| *new != old) {
                 self.taken_over.push((Replaced { old, all }, new));
-                let replaces = &mut self.lives.get_or_default(new).replaces;
-                let room = replaces.len() < MAX_REPLACED;
-                match replaces.iter_mut().find(|r| r.old == old) {
-                    Some(known) => known.all |= all,
-                    None if room => replaces.push(Replaced { old, all }),
-                    None => {}
-                }
+                self.replaced(new, Replaced { old, all });
             }
             return;
         }
         let copied_with = match kind {
-            EventKind::SetLocation { inst, .. } => self.lives.get(inst).and_then(|life| life.clone_of),
+            EventKind::SetLocation { inst, .. } => self.lives.get(inst).and_then(Life::clone_of),
             EventKind::Clone { old, .. } => Some(old),
             _ => None,
         };
         let copied_with = copied_with.map(|old| self.location_of(old));
         let life = self.lives.get_or_default(kind.inst());
         match kind {
-            EventKind::Create { .. } => life.created = Some(stack),
+            EventKind::Create { .. } => life.created = Maybe(stack.0),
             EventKind::Clone { old, .. } => {
-                life.created = Some(stack);
-                life.clone_of = Some(old);
+                life.created = Maybe(stack.0);
+                life.clone_of = Maybe(old.0);
                 // Copying a location is no update.
                 life.updates = Updates::default();
                 life.loc = copied_with.unwrap_or(LocId::NONE);
             }
             EventKind::Insert { inst, block, .. } => {
-                life.placed.get_or_insert((block, when));
-                life.moved = Some(stack);
+                if life.placed.get().is_none() {
+                    (life.placed, life.placed_when) = (Maybe(block.0), when);
+                }
+                life.moved = Maybe(stack.0);
                 life.since = when;
                 self.put_behind.remove(&inst);
                 self.filled(block, First { inst, from: None });
@@ -156,14 +202,14 @@ impl<'r, 'a> Reader<'r, 'a> {
             EventKind::InsertAfter { inst, after } => drop(self.put_behind.insert(inst, after)),
             EventKind::Remove { inst, block } => {
                 life.removed = true;
-                if life.created.is_some() && !life.loc.is_some() {
+                if life.created().is_some() && !life.loc.is_some() {
                     self.bare_temporaries.push(inst);
                 }
                 let removal = Removal { inst, since: life.since, when, to: None };
                 self.taken_out(block, removal);
             }
             EventKind::Move { inst, from, to } => {
-                life.moved = Some(stack);
+                life.moved = Maybe(stack.0);
                 self.put_behind.remove(&inst);
                 let removal = Removal { inst, since: life.since, when, to: Some(to) };
                 if from != to {
@@ -193,6 +239,37 @@ impl<'r, 'a> Reader<'r, 'a> {
             }
             EventKind::Replace { .. } => {}
         }
+    }
+
+    fn replaced(&mut self, new: InstId, replaced: Replaced) {
+        let next = Maybe(self.links.len() as u32);
+        let first = &mut self.lives.get_or_default(new).replaces;
+        let Some(mut at) = first.get() else {
+            *first = next;
+            self.links.push((replaced, Maybe::default()));
+            return;
+        };
+        let mut length = 1;
+        loop {
+            let (known, after) = &mut self.links[at as usize];
+            if known.old == replaced.old {
+                known.all |= replaced.all;
+                return;
+            }
+            let Some(after) = after.get() else { break };
+            (at, length) = (after, length + 1);
+        }
+        if length < MAX_REPLACED {
+            self.links[at as usize].1 = next;
+            self.links.push((replaced, Maybe::default()));
+        }
+    }
+
+    /// What an instruction took over uses of, in order.
+    pub(super) fn replaces(&self, life: &Life) -> impl Iterator<Item = Replaced> + '_ {
+        let first = life.replaces.get();
+        let places = std::iter::successors(first, |at| self.links[*at as usize].1.get());
+        places.map(|at| self.links[at as usize].0)
     }
 
     /// Only what may be a terminator is kept.
@@ -245,13 +322,13 @@ impl<'r, 'a> Reader<'r, 'a> {
     pub(super) fn copies(&self) -> Vec<(BlockId, BlockId)> {
         let mut copied: FxHashMap<(BlockId, BlockId), Copied> = FxHashMap::default();
         for life in self.lives.iter().map(|(_, life)| life) {
-            let (Some(old), Some((block, _))) = (life.clone_of, life.placed) else { continue };
+            let (Some(old), Some((block, _))) = (life.clone_of(), life.placed()) else { continue };
             let Some(root) = self.root(old) else { continue };
             if self.changes.block_before(block).is_none() {
                 let entry = copied.entry((root.at.block, block)).or_default();
                 entry.count += 1;
                 entry.end |= root.inst.flags.has(InstFlags::TERMINATOR);
-                let others = life.replaces.iter().filter_map(|replaced| self.changes.before(replaced.old));
+                let others = self.replaces(life).filter_map(|replaced| self.changes.before(replaced.old));
                 entry.joins |= others.into_iter().any(|at| at.block != root.at.block);
             }
         }
@@ -286,7 +363,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     pub(super) fn replaced_by(&self) -> FxHashMap<InstId, ReplacedBy> {
         let valid = self.taken_over.iter().filter(|(replaced, _)| self.stands_for(replaced));
         let created = |inst: &InstId| {
-            self.lives.get(*inst).is_some_and(|life| life.created.is_some() && life.clone_of.is_none())
+            self.lives.get(*inst).is_some_and(|life| life.created().is_some() && life.clone_of().is_none())
         };
         valid.map(|(r, new)| (r.old, ReplacedBy { inst: *new, created: created(new) })).collect()
     }
@@ -294,7 +371,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     /// See [`super::Lineage::taken_in_part`].
     pub(super) fn taken_in_part(&self) -> FxHashMap<InstId, Vec<InstId>> {
         let mut taken: FxHashMap<InstId, Vec<InstId>> = FxHashMap::default();
-        let is_new = |inst: InstId| self.lives.get(inst).is_some_and(|life| life.created.is_some());
+        let is_new = |inst: InstId| self.lives.get(inst).is_some_and(|life| life.created().is_some());
         for (replaced, new) in &self.taken_over {
             if !self.stands_for(replaced) && self.changes.was(replaced.old).is_some() && is_new(*new) {
                 taken.entry(*new).or_default().push(replaced.old);
@@ -320,7 +397,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     /// Where an instruction was made, or else put where it is.
     pub(super) fn site(&self, inst: InstId) -> StackId {
         let life = self.lives.get(inst);
-        life.and_then(|life| life.created.or(life.moved)).unwrap_or(StackId(0))
+        life.and_then(|life| life.created().or(life.moved())).unwrap_or(StackId(0))
     }
 
     /// The instruction of P that a chain of copies began with.
@@ -329,7 +406,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             if let Some(was) = self.changes.was(inst) {
                 return Some(was);
             }
-            inst = self.lives.get(inst)?.clone_of?;
+            inst = self.lives.get(inst)?.clone_of()?;
         }
         None
     }

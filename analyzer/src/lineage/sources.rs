@@ -25,8 +25,8 @@ impl<'a> Reader<'_, 'a> {
         let origin = match (old, life) {
             (Some(old), _) if old.block == at.block => return Ok(None),
             (Some(_), _) => Origin::Moved,
-            (None, Some(life)) if life.clone_of.is_some() => Origin::Cloned,
-            (None, Some(life)) if life.created.is_some() => Origin::Created,
+            (None, Some(life)) if life.clone_of().is_some() => Origin::Cloned,
+            (None, Some(life)) if life.created().is_some() => Origin::Created,
             // Neither in P nor made in this run: it came from another function.
             (None, _) => return Err(Foreign),
         };
@@ -34,7 +34,7 @@ impl<'a> Reader<'_, 'a> {
         let life = life.unwrap_or(&unseen);
         let placed = match origin {
             Origin::Moved => at.block,
-            Origin::Created | Origin::Cloned => life.placed.map_or(at.block, |(block, _)| block),
+            Origin::Created | Origin::Cloned => life.placed().map_or(at.block, |(block, _)| block),
         };
         let mut sources = Sources { reader: self, found: Vec::new(), passage: Passage::Direct, steps: 0 };
         sources.of(inst.id, 0)?;
@@ -45,8 +45,8 @@ impl<'a> Reader<'_, 'a> {
         let mut sources = sources.found;
         sources.sort_by_key(|s| s.link);
         let site = match origin {
-            Origin::Moved => life.moved,
-            Origin::Created | Origin::Cloned => life.created,
+            Origin::Moved => life.moved(),
+            Origin::Created | Origin::Cloned => life.created(),
         };
         Ok(Some(Destination {
             inst,
@@ -69,10 +69,14 @@ impl<'a> Reader<'_, 'a> {
 
     /// What a location meets in a temporary, given what it meets later.
     fn passage(&self, life: &Life, later: Passage) -> Passage {
-        match life.created {
+        match life.created() {
             _ if is_real(self.locations, life.loc) => Passage::Kept,
-            Some(site) if !life.loc.is_some() && !life.updates.dropped && life.clone_of.is_none() => {
-                if later == Passage::Dropped { later } else { Passage::Lost(site) }
+            Some(site) if !life.loc.is_some() && !life.updates.dropped && life.clone_of().is_none() => {
+                if later == Passage::Dropped {
+                    later
+                } else {
+                    Passage::Lost(site)
+                }
             }
             _ => Passage::Dropped,
         }
@@ -83,7 +87,7 @@ impl<'a> Reader<'_, 'a> {
     /// block, what decides at the split stands for what the rest begins with: that is how `splitBasicBlock` locates
     /// the branch that it leaves there.
     fn replaced_terminator(&self, inst: InstId, block: BlockId) -> Option<(InstId, Link)> {
-        let when = self.lives.get(inst)?.placed.map_or(0, |(_, when)| when);
+        let when = self.lives.get(inst)?.placed().map_or(0, |(_, when)| when);
         let others = self.removed.get(&block)?.iter().filter(|r| r.inst != inst);
         let terminators = others.clone().filter(|r| self.is_terminator(r.inst) == Some(true));
         let there = terminators.filter(|r| r.since <= when && when < r.when).min_by_key(|r| r.when);
@@ -107,10 +111,10 @@ impl<'a> Reader<'_, 'a> {
     fn is_terminator(&self, inst: InstId) -> Option<bool> {
         match self.root(inst) {
             Some(was) => Some(was.inst.flags.has(InstFlags::TERMINATOR)),
-            None if self.lives.get(inst).is_some_and(|life| life.clone_of.is_some()) => {
+            None if self.lives.get(inst).is_some_and(|life| life.clone_of().is_some()) => {
                 Some(self.lookup.opcode(inst).is_terminator())
             }
-            None if self.lives.get(inst).is_some_and(|life| life.replaces.is_empty()) => None,
+            None if self.lives.get(inst).is_some_and(|life| !life.replaces_any()) => None,
             None => Some(false),
         }
     }
@@ -130,12 +134,12 @@ impl Sources<'_, '_, '_> {
             self.add(inst, Link::Move, None);
         }
         let Some(life) = self.reader.lives.get(inst) else { return Ok(()) };
-        if let Some(old) = life.clone_of {
+        if let Some(old) = life.clone_of() {
             self.follow(old, Link::Clone, None, depth)?;
         }
-        for replaced in &life.replaces {
+        for replaced in self.reader.replaces(life) {
             // What is replaced may be anything that was there for a moment; it need not lead to P.
-            if self.reader.stands_for(replaced) {
+            if self.reader.stands_for(&replaced) {
                 let _ = self.follow(replaced.old, Link::Replace, None, depth);
             }
         }
@@ -165,17 +169,17 @@ impl Sources<'_, '_, '_> {
             self.add(inst, link, via);
             return Ok(());
         }
-        let life = self.reader.lives.get(inst).filter(|life| life.created.is_some()).ok_or(Foreign)?;
+        let life = self.reader.lives.get(inst).filter(|life| life.created().is_some()).ok_or(Foreign)?;
         self.steps += 1;
         if depth >= MAX_CHAIN || self.steps > MAX_REPLACED * 4 {
             return Ok(());
         }
         self.passage = self.reader.passage(life, self.passage);
         let via = via.or(Some(inst));
-        if let Some(old) = life.clone_of {
+        if let Some(old) = life.clone_of() {
             self.follow(old, link, via, depth + 1)?;
         }
-        for replaced in &life.replaces {
+        for replaced in self.reader.replaces(life) {
             let _ = self.follow(replaced.old, link.max(Link::Replace), via, depth + 1);
         }
         Ok(())

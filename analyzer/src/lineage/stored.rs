@@ -22,7 +22,10 @@ const MAX_ROUNDS: usize = 3;
 /// Sets [`Destination::stored`] where it is so; parts are looked for among those asked, given by their indices.
 pub(super) fn mark(run: &PassRun<'_>, changes: &Changes<'_>, lineage: &mut Lineage<'_>, asked: &[usize]) {
     let store = Opcode::from_name("store");
-    let bare_stores = lineage.bare_temporaries.iter().filter(|inst| run.lookup.opcode(**inst) == store);
+    let bare_stores = lineage
+        .bare_temporaries
+        .iter()
+        .filter(|inst| run.lookup.opcode(**inst) == store && changes.after(**inst).is_none());
     let values: Vec<InstId> =
         bare_stores.filter_map(|inst| *run.lookup.noted_operands(*inst).first()?).collect();
     for value in values {
