@@ -248,7 +248,7 @@ mod tests {
              create %7
              insert %7 b3 %8",
         );
-        assert_eq!(found, [""; 0]);
+        assert_eq!(found, ["split_phi note lost preserve %7 <- %5"]);
     }
 
     /// IndVarSimplify, PR 91443: the old PHI went away, its uses went elsewhere.
