@@ -9,7 +9,9 @@
 //!
 //! A PHI behind a loop that is one located value of the loop whichever way control comes (LCSSA) stands for it there, and
 //! all paths have passed it: "get the debug location from the original instruction" (LLVM's LCSSA). Likely. Not one that
-//! only another PHI uses: where an edge is split, a PHI is split with it, and stands for nothing by itself.
+//! only another PHI uses: where an edge is split, a PHI is split with it, and stands for nothing by itself. A note where all
+//! that uses it was made in the run: then it took over from nothing, and hands the value on to what was sunk, or to a store
+//! that was put there.
 //!
 //! A note in another block, even if all paths share the two: there LLVM takes no location on purpose ("it
 //! is still potentially incorrect to propagate", GVN).
@@ -26,6 +28,7 @@
 use metaloc_record::{InstFlags, InstId};
 
 use super::{Case, is_cast};
+use crate::changes::At;
 use crate::finding::{Confidence, Finding, Link, Source};
 use crate::lineage::Passage;
 
@@ -35,8 +38,8 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     }
     let replaced: Vec<Source> = case.sources_by(Link::Replace).copied().collect();
     if replaced.is_empty() {
-        let source = in_place_of(case).or_else(|| closed(case));
-        return source.map(|source| case.lost("lost_phi", vec![source], Confidence::Likely));
+        let found = in_place_of(case).map(|source| (source, Confidence::Likely)).or_else(|| closed(case));
+        return found.map(|(source, confidence)| case.lost("lost_phi", vec![source], confidence));
     }
     case.common_location(replaced.iter())?;
     let from = case.source_block(replaced[0].inst)?;
@@ -83,21 +86,49 @@ fn in_place_of(case: &Case<'_, '_>) -> Option<Source> {
 }
 
 /// The value of a loop that the PHI hands on behind it.
-fn closed(case: &Case<'_, '_>) -> Option<Source> {
+fn closed(case: &Case<'_, '_>) -> Option<(Source, Confidence)> {
     let source = *case.sources_by(Link::Operand).next()?;
     let from = case.source_block(source.inst)?;
     let (placements, block) = (case.placements, case.block);
-    let stands = placements.leaves_loop(block, from) && placements.passes(block, from) && has_real_user(case);
-    stands.then_some(source)
+    if !placements.leaves_loop(block, from) || !placements.passes(block, from) {
+        return None;
+    }
+    match used_by(case) {
+        By::Phis => None,
+        By::New => Some((source, Confidence::Note)),
+        By::Older => Some((source, Confidence::Likely)),
+    }
 }
 
-fn has_real_user(case: &Case<'_, '_>) -> bool {
-    let is_phi = |user: &InstId| {
-        let home = case.run.lookup.home(*user).and_then(|block| case.changes.block_after(block));
-        let user = home.and_then(|block| block.insts.iter().find(|inst| inst.id == *user));
-        user.is_none_or(|user| user.flags.has(InstFlags::PHI))
+/// What uses a PHI, the most telling first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    /// What was there before the run, or more than a few.
+    Older,
+    /// What was made in it.
+    New,
+    /// Other PHIs only.
+    Phis,
+}
+
+fn used_by(case: &Case<'_, '_>) -> By {
+    let by = |user: InstId| {
+        let home = case.run.lookup.home(user).and_then(|block| case.changes.block_after(block));
+        let found = home.and_then(|block| {
+            let (inst, position) = block.insts.iter().zip(0u32..).find(|(inst, _)| inst.id == user)?;
+            Some((inst, At { block: block.id, position }))
+        });
+        match found {
+            Some((inst, at)) if !inst.flags.has(InstFlags::PHI) => {
+                if case.changes.origin(user, at).is_some() { By::Older } else { By::New }
+            }
+            _ => By::Phis,
+        }
     };
-    case.run.lookup.users(case.inst().id).is_none_or(|users| !users.iter().all(is_phi))
+    match case.run.lookup.users(case.inst().id) {
+        Some(users) => users.into_iter().map(by).min().unwrap_or(By::Phis),
+        None => By::Older,
+    }
 }
 
 /// True if an instruction that is no new one took over: identical instructions were sunk to the PHI that
@@ -170,6 +201,33 @@ mod tests {
         assert_eq!(closed("phi(%2)", "", ""), [""; 0]);
     }
 
+    /// LICM: the value is an operand of what was sunk behind the loop, or of a store that was put there.
+    #[test]
+    fn hands_on_a_value_to_what_was_made() {
+        let found = Scene::judge(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 add @2, %3 sub(%2) @3, %4 br @4
+             b2: %5 phi(%3) @3, %6 ret(%5) @6
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 add @2, %4 br @4
+             b2: %7 phi(%2), %8 sub(%7) @0, %6 ret(%8) @6
+             events
+             clone %8 %3
+             insert %8 b2 %6
+             set %8 @0
+             create %7
+             insert %7 b2 %5
+             replace %5 %8
+             remove %5 b2
+             erase %5
+             remove %3 b1
+             erase %3",
+        );
+        assert_eq!(found, ["lost_phi note lost preserve %7 <- %2"]);
+    }
+
     /// A PHI of the exit is split with the edge that it is on.
     #[test]
     fn part_of_a_phi() {
@@ -190,7 +248,7 @@ mod tests {
              create %7
              insert %7 b3 %8",
         );
-        assert_eq!(found, [""; 0]);
+        assert_eq!(found, ["split_phi note lost preserve %7 <- %5"]);
     }
 
     /// IndVarSimplify, PR 91443: the old PHI went away, its uses went elsewhere.

@@ -16,8 +16,9 @@
 //! - [`lost_merge`]: no location where several were due to be merged (paper, section 5.5);
 //! - [`exit_value`]: not the location of a loop's value, on what gives it in front of the loop (paper, Preserve);
 //! - [`bare_call`]: no location on a call that must have one (LLVM's verifier);
-//! - notes: [`half_merged`], [`merged_operand`] and [`shared_operand`], not the merged location on what is there for several, and
-//!   [`unlinked`], no location on what stands for nothing that is known (ours).
+//! - notes (ours): [`half_merged`], [`merged_operand`] and [`shared_operand`], not the merged location on what is there for
+//!   several, [`split_phi`], not that of the PHI that a PHI is a part of, and [`unlinked`], no location on what stands for
+//!   nothing that is known.
 //!
 //! Of what came from another function only one thing is asked, [`other_function`]: a location of this one.
 //!
@@ -50,6 +51,7 @@ mod off_path;
 mod other_function;
 mod out_of_loop;
 mod shared_operand;
+mod split_phi;
 mod unlinked;
 mod unmerged;
 
@@ -84,6 +86,7 @@ pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
             .or_else(|| borrowed::check(case))
             .or_else(|| exit_value::check(case))
             .or_else(|| half_merged::check(case))
+            .or_else(|| split_phi::check(case))
             .or_else(|| shared_operand::check(case))
     } else if is_lost(case.destination) {
         lost_terminator::check(case)
@@ -97,6 +100,7 @@ pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
             .or_else(|| bare_call::check(case))
             .or_else(|| merged_operand::check(case))
             .or_else(|| shared_operand::check(case))
+            .or_else(|| split_phi::check(case))
             .or_else(|| unlinked::check(case))
     } else {
         lost_merge::check(case)
