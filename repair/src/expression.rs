@@ -3,8 +3,9 @@
 //!
 //! What the two get wrong, and so is not written: `DW_OP_addr` in arithmetic (lldb does not relocate it; the
 //! difference of two is right in both, so an address is said by its distance from the function, and the function by
-//! the pc), division of narrow values without extending them first, signed shifts on i386 (lldb takes registers as
-//! unsigned and computes in 64 bits), lanes of vector registers.
+//! the pc), division of narrow values without extending them first, signed division and signed shifts on i386 (lldb takes
+//! registers as unsigned and computes in 64 bits, gdb in 32; a shift is written as an unsigned one of the value made
+//! positive), lanes of vector registers.
 
 use crate::elf::Machine;
 use crate::relocation::{sleb, uleb};
@@ -132,13 +133,7 @@ pub fn encode(value: &Exact, at: At) -> Option<Encoded> {
     add_constant(&mut out.bytes, rest);
     if divided {
         if at.machine == Machine::I386 {
-            // lldb computes in 64 bits and takes registers as unsigned, gdb computes in 32.
-            if value.signed {
-                return None;
-            }
-            out.bytes.push(gimli::DW_OP_const4u.0);
-            out.bytes.extend(u32::MAX.to_le_bytes());
-            out.bytes.push(gimli::DW_OP_and.0);
+            return shifted_in_32_bits(out, value);
         } else if *width_bits < address_bits {
             // Arithmetic is done in the width of an address.
             extend(&mut out.bytes, address_bits - width_bits, value.signed);
@@ -147,6 +142,35 @@ pub fn encode(value: &Exact, at: At) -> Option<Encoded> {
     }
     out.bytes.push(gimli::DW_OP_stack_value.0);
     Some(out)
+}
+
+/// Divides what 32-bit code has computed by a power of two: lldb computes in 64 bits and takes registers as unsigned, gdb
+/// computes in 32. A signed value is 2^31 more until it is shifted.
+fn shifted_in_32_bits(mut out: Encoded, value: &Exact) -> Option<Encoded> {
+    const HALF: u32 = 1 << 31;
+    if !value.divisor.0.is_power_of_two() || value.divisor.0 > u128::from(HALF) {
+        return None;
+    }
+    let shift = value.divisor.0.trailing_zeros();
+    if value.signed {
+        push_word(&mut out.bytes, HALF);
+        out.bytes.push(gimli::DW_OP_plus.0);
+    }
+    push_word(&mut out.bytes, u32::MAX);
+    out.bytes.push(gimli::DW_OP_and.0);
+    push(&mut out.bytes, i64::from(shift));
+    out.bytes.push(gimli::DW_OP_shr.0);
+    if value.signed {
+        push_word(&mut out.bytes, HALF >> shift);
+        out.bytes.push(gimli::DW_OP_minus.0);
+    }
+    out.bytes.push(gimli::DW_OP_stack_value.0);
+    Some(out)
+}
+
+fn push_word(out: &mut Vec<u8>, word: u32) {
+    out.push(gimli::DW_OP_const4u.0);
+    out.extend(word.to_le_bytes());
 }
 
 fn divide(out: &mut Vec<u8>, value: &Exact) -> Option<()> {
@@ -399,6 +423,23 @@ mod tests {
         assert!(text(&third).is_some());
         third.signed = false;
         assert_eq!(text(&third), None);
+    }
+
+    #[test]
+    fn a_signed_shift_of_32_bits_is_an_unsigned_one_of_what_is_made_positive() {
+        let at = At { machine: Machine::I386, function: "f", distance: 0 };
+        let mut value = exact(32, vec![register("eax", 32, 1, Extend::None)], -4, 4);
+        // eax - 4, 2^31 added, 32 bits of it, shifted by two, 2^29 subtracted.
+        let half = [0x0c, 0, 0, 0, 0x80, 0x22];
+        let bits = [0x0c, 0xff, 0xff, 0xff, 0xff, 0x1a];
+        let expected =
+            [&[0x70, 0x7c][..], &half, &bits, &[0x32, 0x25, 0x0c, 0, 0, 0, 0x20, 0x1c, 0x9f]].concat();
+        assert_eq!(encode(&value, at).unwrap().bytes, expected);
+        value.divisor = Word(3);
+        assert_eq!(encode(&value, at), None, "no shift");
+        (value.divisor, value.signed) = (Word(4), false);
+        let expected = [&[0x70, 0x7c][..], &bits, &[0x32, 0x25, 0x9f]].concat();
+        assert_eq!(encode(&value, at).unwrap().bytes, expected);
     }
 
     #[test]
