@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Expressions that are put to the prover for one pc and variable, at most.
-const MOST_CANDIDATES: usize = 6;
+const MOST_CANDIDATES: usize = 8;
 
 /// How far what holds at a node is spread: the paper's ablation (section V-B).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -423,8 +423,8 @@ fn expressions((terms, constant): &Solution, variable: &Variable) -> Vec<Exact> 
     if divisor == 1 {
         return build(variable.width_bits.min(wide), variable.signed).into_iter().collect();
     }
-    // Of narrow registers only unsigned quotients can be written.
-    let kinds: &[bool] = if wide < 64 { &[false] } else { &[true, false] };
+    // By a shift both are written, the unsigned one of narrow registers in fewer operations; divisions are signed.
+    let kinds = if wide < 64 && divisor.count_ones() == 1 { [false, true] } else { [true, false] };
     kinds.iter().filter_map(|signed| build(wide, *signed)).collect()
 }
 

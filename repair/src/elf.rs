@@ -212,7 +212,10 @@ impl<'a> Elf<'a> {
         let header_bytes = if wide { 64 } else { 52 };
         let kept = if self.relocatable { header_bytes } else { self.kept_bytes() };
         let Some(start) = self.file.get(..kept as usize) else { return malformed("segments past the end") };
-        let mut out = start.to_vec();
+        let grown =
+            self.sections.iter().map(|section| section.data.len().saturating_sub(section.size as usize));
+        let mut out = Vec::with_capacity(self.file.len() + grown.sum::<usize>());
+        out.extend_from_slice(start);
         let mut order: Vec<usize> = (1..self.sections.len()).collect();
         order.sort_by_key(|number| (self.sections[*number].offset, *number));
         let mut offsets: Vec<u64> = self.sections.iter().map(|section| section.offset).collect();

@@ -4,7 +4,9 @@
 //! What the two get wrong, and so is not written: `DW_OP_addr` in arithmetic (lldb does not relocate it; the
 //! difference of two is right in both, so an address is said by its distance from the function, and the function by
 //! the pc), division of narrow values without extending them first, signed shifts on i386 (lldb takes registers as
-//! unsigned and computes in 64 bits), lanes of vector registers.
+//! unsigned and computes in 64 bits, gdb in 32; they are written as unsigned ones of the value made positive), division
+//! where it is not the signed one of 64 bits (as it is exact, it is multiplication by the inverse), lanes of vector
+//! registers.
 
 use crate::elf::Machine;
 use crate::relocation::{sleb, uleb};
@@ -132,13 +134,7 @@ pub fn encode(value: &Exact, at: At) -> Option<Encoded> {
     add_constant(&mut out.bytes, rest);
     if divided {
         if at.machine == Machine::I386 {
-            // lldb computes in 64 bits and takes registers as unsigned, gdb computes in 32.
-            if value.signed {
-                return None;
-            }
-            out.bytes.push(gimli::DW_OP_const4u.0);
-            out.bytes.extend(u32::MAX.to_le_bytes());
-            out.bytes.push(gimli::DW_OP_and.0);
+            return divided_in_32_bits(out, value);
         } else if *width_bits < address_bits {
             // Arithmetic is done in the width of an address.
             extend(&mut out.bytes, address_bits - width_bits, value.signed);
@@ -149,6 +145,45 @@ pub fn encode(value: &Exact, at: At) -> Option<Encoded> {
     Some(out)
 }
 
+/// Divides what 32-bit code has computed: lldb computes in 64 bits and takes registers as unsigned, gdb computes in 32.
+/// A signed value is 2^31 more until it is shifted. What the bits above are in lldb does not matter to a variable.
+fn divided_in_32_bits(mut out: Encoded, value: &Exact) -> Option<Encoded> {
+    const HALF: u32 = 1 << 31;
+    let divisor = u32::try_from(value.divisor.0).ok().filter(|divisor| (1..=HALF).contains(divisor))?;
+    let (shift, odd) = (divisor.trailing_zeros(), divisor >> divisor.trailing_zeros());
+    if shift > 0 {
+        if value.signed {
+            push_word(&mut out.bytes, HALF);
+            out.bytes.push(gimli::DW_OP_plus.0);
+        }
+        push_word(&mut out.bytes, u32::MAX);
+        out.bytes.push(gimli::DW_OP_and.0);
+        push(&mut out.bytes, i64::from(shift));
+        out.bytes.push(gimli::DW_OP_shr.0);
+        if value.signed {
+            push_word(&mut out.bytes, HALF >> shift);
+            out.bytes.push(gimli::DW_OP_minus.0);
+        }
+    }
+    if odd > 1 {
+        push_word(&mut out.bytes, inverse(u64::from(odd)) as u32);
+        out.bytes.push(gimli::DW_OP_mul.0);
+    }
+    out.bytes.push(gimli::DW_OP_stack_value.0);
+    Some(out)
+}
+
+/// The number whose product with an odd one is 1 modulo 2^64, and so modulo 2^32: each step doubles the bits that are
+/// right, of which there are three at first.
+fn inverse(odd: u64) -> u64 {
+    (0..5).fold(odd, |known, _| known.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(known))))
+}
+
+fn push_word(out: &mut Vec<u8>, word: u32) {
+    out.push(gimli::DW_OP_const4u.0);
+    out.extend(word.to_le_bytes());
+}
+
 fn divide(out: &mut Vec<u8>, value: &Exact) -> Option<()> {
     let divisor = value.divisor.0;
     if divisor.is_power_of_two() {
@@ -157,11 +192,20 @@ fn divide(out: &mut Vec<u8>, value: &Exact) -> Option<()> {
         return Some(());
     }
     // DW_OP_div is signed.
-    if !value.signed {
-        return None;
+    if value.signed {
+        push(out, i64::try_from(divisor).ok()?);
+        out.push(gimli::DW_OP_div.0);
+        return Some(());
     }
-    push(out, i64::try_from(divisor).ok()?);
-    out.push(gimli::DW_OP_div.0);
+    let divisor = u64::try_from(divisor).ok()?;
+    let shift = divisor.trailing_zeros();
+    if shift > 0 {
+        push(out, i64::from(shift));
+        out.push(gimli::DW_OP_shr.0);
+    }
+    out.push(gimli::DW_OP_const8u.0);
+    out.extend(inverse(divisor >> shift).to_le_bytes());
+    out.push(gimli::DW_OP_mul.0);
     Some(())
 }
 
@@ -391,14 +435,39 @@ mod tests {
     }
 
     #[test]
-    fn lanes_and_unsigned_division_by_three_have_no_form() {
+    fn lanes_have_no_form_and_division_has_one_for_each_sign() {
         let place = Place::Register { name: "xmm0".into(), low_bit: 32, width_bits: 32 };
         let lane = SumTerm { coefficient: Word(1), term: Term::Machine { place }, extend: Extend::None };
         assert_eq!(text(&exact(32, vec![lane], 0, 1)), None);
-        let mut third = exact(64, vec![register("rax", 64, 1, Extend::None)], 0, 3);
-        assert!(text(&third).is_some());
-        third.signed = false;
-        assert_eq!(text(&third), None);
+        let mut sixth = exact(64, vec![register("rax", 64, 1, Extend::None)], 0, 6);
+        assert_eq!(text(&sixth).unwrap(), "RegisterOffset UnsignedConstant Div StackValue");
+        sixth.signed = false;
+        let expected = "RegisterOffset UnsignedConstant Shr UnsignedConstant Mul StackValue";
+        assert_eq!(text(&sixth).unwrap(), expected);
+        for odd in [1, 3, 257, 0xffff_ffff, u64::MAX] {
+            assert_eq!(inverse(odd).wrapping_mul(odd), 1, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_signed_shift_of_32_bits_is_an_unsigned_one_of_what_is_made_positive() {
+        let at = At { machine: Machine::I386, function: "f", distance: 0 };
+        let mut value = exact(32, vec![register("eax", 32, 1, Extend::None)], -4, 4);
+        // eax - 4, 2^31 added, 32 bits of it, shifted by two, 2^29 subtracted.
+        let half = [0x0c, 0, 0, 0, 0x80, 0x22];
+        let bits = [0x0c, 0xff, 0xff, 0xff, 0xff, 0x1a];
+        let expected =
+            [&[0x70, 0x7c][..], &half, &bits, &[0x32, 0x25, 0x0c, 0, 0, 0, 0x20, 0x1c, 0x9f]].concat();
+        assert_eq!(encode(&value, at).unwrap().bytes, expected);
+        // By three: times the inverse.
+        value.divisor = Word(3);
+        let expected = [0x70, 0x7c, 0x0c, 0xab, 0xaa, 0xaa, 0xaa, 0x1e, 0x9f];
+        assert_eq!(encode(&value, at).unwrap().bytes, expected);
+        value.divisor = Word(1 << 40);
+        assert_eq!(encode(&value, at), None, "more than 32 bits");
+        (value.divisor, value.signed) = (Word(4), false);
+        let expected = [&[0x70, 0x7c][..], &bits, &[0x32, 0x25, 0x9f]].concat();
+        assert_eq!(encode(&value, at).unwrap().bytes, expected);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::ops::Range;
 /// An object and its debug information.
 pub struct Object<'a> {
     elf: Elf<'a>,
-    sections: Sections,
+    sections: Sections<'a>,
 }
 
 /// What the debug information says of a function.
@@ -229,6 +229,8 @@ impl<'a> Object<'a> {
             return Ok(Repaired { bytes: self.elf.write()?, counts, debug_bytes: (before, before) });
         }
         let elf = rewrite(&self.elf, &self.sections, &debug, &changed)?;
+        // Not needed beside the output.
+        drop((changed, debug));
         Ok(Repaired { bytes: elf.write()?, counts, debug_bytes: (before, debug_bytes(&elf)) })
     }
 }

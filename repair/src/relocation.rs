@@ -5,6 +5,7 @@
 
 use crate::elf::{Elf, Machine, REL, RELA, SYMTAB};
 use crate::error::{Error, Result, malformed, unsupported};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A symbol.
@@ -149,12 +150,12 @@ pub fn relocations(elf: &Elf, of: usize) -> Result<Vec<Relocation>> {
     }
 }
 
-/// The bytes of a section as they would be if every section lay at its [`place`].
-pub fn relocated(elf: &Elf, symbols: &[Symbol], number: usize) -> Result<Vec<u8>> {
-    let mut data = elf.sections[number].data.to_vec();
+/// The bytes of a section as they would be if every section lay at its [`place`]; those of a linked file are not copied.
+pub fn relocated<'a>(elf: &Elf<'a>, symbols: &[Symbol], number: usize) -> Result<Cow<'a, [u8]>> {
     if !elf.relocatable {
-        return Ok(data);
+        return Ok(elf.sections[number].data.clone());
     }
+    let mut data = elf.sections[number].data.to_vec();
     for relocation in relocations(elf, number)? {
         // Others than these have no meaning in what is read here: offsets of thread-local variables.
         let Some(bytes) = elf.machine.field_bytes(relocation.kind) else { continue };
@@ -171,7 +172,7 @@ pub fn relocated(elf: &Elf, symbols: &[Symbol], number: usize) -> Result<Vec<u8>
         let Some(field) = field else { return malformed("a relocation outside of its section") };
         field.copy_from_slice(&value.to_le_bytes()[..bytes]);
     }
-    Ok(data)
+    Ok(Cow::Owned(data))
 }
 
 /// Writes the relocations of a section, by offset; for i386 the addends go into the section's fields.

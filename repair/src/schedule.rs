@@ -60,23 +60,27 @@ pub struct Scheduled {
     pub also: (usize, usize),
     /// Whether the instruction serves several iterations.
     pub grouped: bool,
-    /// Whether the line of the last row at or before the pc is that of one of these positions; a node's own point always
-    /// agrees.
+    /// Whether the line of the last row at or before the pc is that of one of these positions, or one of several rows
+    /// there is and the last one's line has no point on the edge; a node's own point always agrees.
     pub agrees: bool,
     /// Where the memories were seen to be the same again, if it was here.
     pub synced: Option<usize>,
 }
 
 impl Scheduled {
-    /// At a position of the source, by a row that covers the instruction.
-    fn new(source: &[SourceStep], at: usize, row: Option<LineColumn>, bounds: Bounds) -> Scheduled {
-        let off = row.filter(|row| row.0 != source[at].place.0);
-        let also = off.map_or(Some((at, at)), |row| elsewhere(source, at, row));
+    /// At a position of the source, by the rows that cover the instruction.
+    fn new(source: &[SourceStep], at: usize, rows: &[LineColumn], bounds: Bounds) -> Scheduled {
+        let off = rows.last().filter(|row| row.0 != source[at].place.0);
+        let also = off.map_or(Some((at, at)), |row| elsewhere(source, at, *row));
+        // The last of several rows at one pc may be of a line that has no point at all, as the end of a function.
+        let has_point =
+            |line: u64| source.iter().any(|step| step.place.0 == line || step.branches.contains(&line));
+        let here = rows.iter().any(|row| row.0 == source[at].place.0);
         Scheduled {
             source: at,
             also: also.unwrap_or((at, at)),
             grouped: bounds.rounds.is_some_and(|last| at < last),
-            agrees: also.is_some(),
+            agrees: also.is_some() || here && off.is_some_and(|row| !has_point(row.0)),
             synced: None,
         }
     }
@@ -175,8 +179,8 @@ pub fn schedule<E>(
     let last_source_store = source.iter().rposition(|step| step.stored);
     let mut found: Vec<Scheduled> = Vec::new();
     let ahead = Ahead::new(machine, source, rows, in_turn);
-    // The last row, if its line is not that of the source's position.
-    let mut astray: Option<LineColumn> = None;
+    // The rows at the last pc that has some.
+    let mut astray: &[LineColumn] = &[];
     let (mut at, mut behind) = (0, None);
     // Since the memories were last the same: the first position of the machine, that of the source, and stores.
     let (mut since, mut synced, mut done) = (0, 0, 0);
@@ -184,15 +188,16 @@ pub fn schedule<E>(
         let (turn, bounds) = in_turn(number);
         let own = rows.get(&step.pc).map_or(&[][..], Vec::as_slice);
         // Without a row of its own an instruction is of the line of the one before it in the file.
-        let covering = rows.range(..=step.pc).next_back().and_then(|(_, rows)| rows.last());
-        let covering = covering.filter(|row| row.0 != 0 && number > 0);
+        let covering = rows.range(..=step.pc).next_back().map_or(&[][..], |(_, rows)| rows.as_slice());
+        let last = covering.last().filter(|row| row.0 != 0 && number > 0);
+        let covering = if last.is_some() { covering } else { &[] };
         if step.aside {
-            let ahead = covering.and_then(|row| next_in_line(source, at, *row, bounds));
+            let ahead = last.and_then(|row| next_in_line(source, at, *row, bounds));
             let here = match ahead.filter(|ahead| behind.is_none() && *ahead != at) {
                 Some(ahead) if ask(Question::Reached, number, ahead)? => ahead,
                 _ => at,
             };
-            found.push(Scheduled::new(source, here, covering.copied(), bounds));
+            found.push(Scheduled::new(source, here, covering, bounds));
             continue;
         }
         if step.stores > 0 && bounds.store {
@@ -247,7 +252,7 @@ pub fn schedule<E>(
                 }
             }
         }
-        astray = covering.copied().or(astray);
+        astray = if covering.is_empty() { astray } else { covering };
         found.push(Scheduled { synced: here, ..Scheduled::new(source, at, astray, bounds) });
     }
     let known = behind.unwrap_or(machine.len());
@@ -387,7 +392,7 @@ mod tests {
     fn body(rounds: usize) -> Vec<SourceStep> {
         let step = |place, stored, round, block| SourceStep {
             place,
-            point: block % 3,
+            point: 0,
             stored,
             round,
             block,
@@ -401,6 +406,7 @@ mod tests {
             steps.push(step((6, 27), true, round, 3 * round + 2));
         }
         steps.push(step((6, 21), false, rounds, 3 * rounds));
+        steps.iter_mut().enumerate().for_each(|(number, step)| step.point = number % 4);
         steps
     }
 
@@ -452,6 +458,67 @@ mod tests {
         let machine = [(1, false), (2, false), (3, false), (4, false)];
         let rows = [(2, (7, 17)), (3, (6, 27)), (4, (6, 21))];
         assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 3, 3].map(|at| Some((at, true))));
+    }
+
+    #[test]
+    fn without_stores_reads_tell_iterations_apart() {
+        let mut source = body(4);
+        source.iter_mut().for_each(|step| step.stored = false);
+        let machine: Vec<MachineStep> =
+            (1..10).map(|pc| MachineStep { pc, stores: 0, aside: false }).collect();
+        // The first point of line 7 is read by every other instruction, whose row is that of the second.
+        let reads = [(0, 1), (2, 5), (4, 9), (6, 13)];
+        let rows = [
+            (2, (7, 10)),
+            (3, (7, 10)),
+            (4, (7, 17)),
+            (5, (7, 10)),
+            (7, (7, 10)),
+            (8, (6, 27)),
+            (9, (6, 21)),
+        ];
+        let rows: BTreeMap<u64, Vec<LineColumn>> = rows.map(|(pc, row)| (pc, vec![row])).into();
+        let run = |reads: &[(usize, usize)], reached: &dyn Fn(usize) -> bool| {
+            let ask = |question, _, source| Ok::<_, ()>(question == Question::Reached && reached(source));
+            let found = schedule((&machine, true), (&source, reads), (&rows, &Synced::new()), ask).unwrap();
+            let found = found.into_iter().flatten().map(|found| (found.source, found.grouped));
+            found.collect::<Vec<_>>()
+        };
+        let expected = [0, 2, 6, 6, 10, 10, 14, 15, 16].map(|at| (at, false));
+        assert_eq!(run(&reads, &|_| true), expected);
+        // Where it is not certain that the source gets there it stays, and it does not come to its next read.
+        assert_eq!(run(&reads, &|at| at < 5)[2..], [2, 2, 2, 2, 2, 3, 4].map(|at| (at, false)));
+        // Reads in another order say nothing.
+        let swapped = [(0, 1), (2, 9), (4, 5), (6, 13)];
+        assert!(run(&swapped, &|_| true).iter().all(|found| found.1 && found.0 < 4));
+    }
+
+    #[test]
+    fn the_last_of_several_rows_may_be_of_a_line_that_has_no_point() {
+        let source = body(1);
+        let machine: Vec<MachineStep> =
+            (1..4).map(|pc| MachineStep { pc, stores: 0, aside: false }).collect();
+        let run = |line: u64| {
+            let rows = BTreeMap::from([(2, vec![(7, 10), (line, 1)])]);
+            let found = schedule((&machine, true), (&source, &[]), (&rows, &Synced::new()), |_, _, _| {
+                Ok::<_, ()>(true)
+            });
+            let found = found.unwrap().into_iter().flatten();
+            found
+                .map(|found| (found.positions().collect(), found.agrees))
+                .collect::<Vec<(Vec<usize>, bool)>>()
+        };
+        assert_eq!(run(99), [(vec![0], true), (vec![2], true), (vec![2], true)]);
+        assert_eq!(
+            run(6),
+            [(vec![0], true), (vec![3], true), (vec![3], true)],
+            "a line that has one is gone to"
+        );
+        // The only row: nobody knows what the instruction is about.
+        let rows = BTreeMap::from([(2, vec![(99, 1)])]);
+        let found =
+            schedule((&machine, true), (&source, &[]), (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true));
+        assert!(!found.unwrap()[1].unwrap().agrees);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Iterations that store nothing, told apart by what they read.
 //!
 //! A body that is unrolled but not vectorised reads the elements of one iteration after those of the one before. So an
-//! instruction that reads what the source reads in its iteration k is of that iteration, and the source does not pass its
-//! own read of the next one before the machine comes to that.
+//! instruction that reads what the source reads in its iteration k is of that iteration, and the source does not come to
+//! its own read of the next one before the machine does.
 
 use crate::schedule::SourceStep;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ impl Turns {
     /// At a position of the machine: where the source is at least, and at most.
     pub fn at(&self, machine: usize) -> (usize, usize) {
         let begun = self.begins.range(..=machine).next_back().map_or(0, |(_, source)| *source);
-        let next = self.begins.range(machine + 1..).next().map_or(usize::MAX, |(_, source)| *source);
+        let next = self.begins.range(machine + 1..).next().map_or(usize::MAX, |(_, source)| source - 1);
         (begun, next)
     }
 }
@@ -77,7 +77,7 @@ mod tests {
     fn reads_one_after_the_other_are_turns() {
         let turns = Turns::of(&body(3), &[(0, 1), (2, 4), (5, 7)]).unwrap();
         let at = (0..7).map(|machine| turns.at(machine)).collect::<Vec<_>>();
-        let (first, second, third) = ((1, 4), (4, 7), (7, usize::MAX));
+        let (first, second, third) = ((1, 3), (4, 6), (7, usize::MAX));
         assert_eq!(at, [first, first, second, second, second, third, third]);
     }
 
@@ -92,6 +92,6 @@ mod tests {
         twice[4].round = 0;
         assert_eq!(Turns::of(&twice, &[(0, 1), (2, 4), (5, 7)]), None, "of another loop");
         // Read again, it stays where it was read first.
-        assert!(of(&[(0, 1), (2, 4), (4, 1), (5, 7)]).is_some_and(|turns| turns.at(4) == (4, 7)));
+        assert!(of(&[(0, 1), (2, 4), (4, 1), (5, 7)]).is_some_and(|turns| turns.at(4) == (4, 6)));
     }
 }

@@ -80,7 +80,7 @@ fn constant(value: i64, width_bits: u32) -> Exact {
 
 /// Claims that no proof would make, to see that both debuggers read what was written: a constant, and the address of a
 /// global as it is known only at run time.
-fn made_up(object: &std::path::Path, wide: bool) -> FunctionClaims {
+fn made_up(object: &std::path::Path, wide: bool, signed: bool) -> FunctionClaims {
     let instructions = tools::instructions(object, "f");
     let bits = if wide { 64 } else { 32 };
     let address =
@@ -96,7 +96,7 @@ fn made_up(object: &std::path::Path, wide: bool) -> FunctionClaims {
     let stack = Exact {
         sum: Sum { width_bits: bits, terms: vec![stack], constant: Word(8) },
         divisor: Word(4),
-        signed: wide,
+        signed: wide || signed,
     };
     let everywhere = |value: &Exact| {
         let claim = Claim { is: Verdict::Value(value.clone()), grouped: false };
@@ -146,7 +146,9 @@ fn structures_of_all_kinds_are_read_back_by_both_debuggers() {
             let all = [&[width], flags].concat();
             let object = folder.compile(compiler, &all, &source, "t.o");
             let bytes = std::fs::read(&object).unwrap();
-            let function = made_up(&object, width == "-m64");
+            // A stack pointer of 32 bits is a negative number.
+            let signed = linking == "-pie";
+            let function = made_up(&object, width == "-m64", signed);
             let repaired = Object::parse(&bytes).unwrap().repair(std::slice::from_ref(&function)).unwrap();
             let what = format!("{compiler} {all:?}");
             assert!(repaired.counts[0].unwrap().updated_pcs > 0, "{what}");
@@ -165,7 +167,11 @@ fn structures_of_all_kinds_are_read_back_by_both_debuggers() {
             let program = folder.link("gcc-12", &[width, linking, "-g"], &[&main, &written]);
             let pc = function.instructions[2].start - function.instructions[0].start;
             let at = format!("f+{pc}");
-            let wanted = ["n", "a - (long)&X[1]", "b - (long)((unsigned long)($sp + 8) >> 2)"];
+            let shifted = match signed {
+                true => "b - ((long)($sp + 8) >> 2)",
+                false => "b - (long)((unsigned long)($sp + 8) >> 2)",
+            };
+            let wanted = ["n", "a - (long)&X[1]", shifted];
             let expected = ["4242", "0", "0"];
             assert_eq!(tools::gdb(&program, &at, 1, &wanted), expected, "gdb: {what} at {at}");
             assert_eq!(tools::lldb(&program, "f", pc, 1, &wanted), expected, "lldb: {what} at {at}");
@@ -216,7 +222,7 @@ fn linked_programs_and_libraries_are_repaired_as_they_are() {
         let inputs: Vec<&std::path::Path> = sources.iter().map(std::path::PathBuf::as_path).collect();
         let program = folder.link(compiler, &flags, &inputs);
         let bytes = std::fs::read(&program).unwrap();
-        let mut function = made_up(&program, width == "-m64");
+        let mut function = made_up(&program, width == "-m64", false);
         if linking == "-flto" {
             function.variables.retain(|variable| ["n", "i"].contains(&variable.name.as_str()));
         }

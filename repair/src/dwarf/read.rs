@@ -7,13 +7,14 @@ use crate::error::{Result, unsupported};
 use crate::expression::{Encoded, Field, FieldSymbol};
 use crate::relocation::{Relocation, Symbol, place, relocated, relocations, symbols};
 use gimli::{AttributeValue, LittleEndian, Reader, SectionId};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Sections as they are read: with relocations applied.
 #[derive(Debug, Default)]
-pub struct Sections {
-    data: HashMap<&'static str, Vec<u8>>,
+pub struct Sections<'a> {
+    data: HashMap<&'static str, Cow<'a, [u8]>>,
     /// Relocations of the sections that hold expressions.
     relocations: HashMap<&'static str, Vec<Relocation>>,
     address_bytes: u8,
@@ -24,7 +25,7 @@ pub struct Sections {
 pub struct Debug<'a> {
     /// As gimli reads it.
     pub dwarf: gimli::Dwarf<Bytes<'a>>,
-    sections: &'a Sections,
+    sections: &'a Sections<'a>,
     address_bytes: u8,
     absolute: u32,
 }
@@ -63,14 +64,15 @@ impl UnitInfo<'_> {
             if changed.contains(&number) {
                 continue;
             }
-            entry.attributes.retain(|attribute| {
+            let mut attributes = std::mem::take(&mut entry.attributes).into_vec();
+            attributes.retain(|attribute| {
                 let refers =
                     matches!(attribute.raw(), AttributeValue::UnitRef(_) | AttributeValue::Exprloc(_));
                 refers
                     || list_key(attribute.value()).is_some()
                     || attribute.name() == gimli::DW_AT_GNU_locviews
             });
-            entry.attributes.shrink_to_fit();
+            entry.attributes = attributes.into_boxed_slice();
         }
     }
 }
@@ -184,9 +186,9 @@ impl VariableInfo {
     }
 }
 
-impl Sections {
+impl<'a> Sections<'a> {
     /// Reads the sections; refuses files whose debug information is not here.
-    pub fn read(elf: &Elf) -> Result<Sections> {
+    pub fn read(elf: &Elf<'a>) -> Result<Sections<'a>> {
         let compressed = elf.sections.iter().find(|section| {
             section.is_compressed()
                 && (section.name.starts_with(".debug") || section.name.starts_with(".zdebug"))
@@ -249,7 +251,7 @@ impl Sections {
     /// The debug information in them.
     pub fn debug(&self) -> Result<Debug<'_>> {
         let load = |id: SectionId| -> std::result::Result<Bytes<'_>, gimli::Error> {
-            Ok(Bytes::new(self.data.get(id.name()).map_or(&[], Vec::as_slice), LittleEndian))
+            Ok(Bytes::new(self.data.get(id.name()).map_or(&[][..], |data| data), LittleEndian))
         };
         Ok(Debug {
             dwarf: gimli::Dwarf::load(load)?,
@@ -261,7 +263,7 @@ impl Sections {
 
     /// A section's bytes.
     pub fn section(&self, name: &str) -> &[u8] {
-        self.data.get(name).map_or(&[], Vec::as_slice)
+        self.data.get(name).map_or(&[][..], |data| data)
     }
 }
 
@@ -460,7 +462,7 @@ impl<'a> Debug<'a> {
                 break;
             };
             let Some(target) = unit_offset.checked_add(offset) else { break };
-            let Ok(position) = entries.binary_search_by_key(&target, |entry| entry.offset) else { break };
+            let Ok(position) = entries.binary_search_by_key(&target, |entry| entry.offset()) else { break };
             found.push(&entries[position]);
         }
         found
@@ -598,10 +600,10 @@ impl<'a> Debug<'a> {
 /// Entries between an entry and one above it, nearest first; nothing if it is not below.
 fn path_to(entries: &[Entry], from: usize, to: usize) -> Option<Vec<usize>> {
     let mut path = Vec::new();
-    let mut at = entries[from].parent?;
+    let mut at = entries[from].parent()?;
     while at != to {
         path.push(at);
-        at = entries[at].parent?;
+        at = entries[at].parent()?;
     }
     Some(path)
 }

@@ -86,7 +86,7 @@ impl<'a> Debug<'a> {
         for (number, entry) in entries.iter().enumerate().skip(function) {
             let parent = match number == function {
                 true => None,
-                false => match entry.parent {
+                false => match entry.parent() {
                     Some(above) if above >= function => numbers.get(&above).copied(),
                     // Entries of a function lie together.
                     _ => break,

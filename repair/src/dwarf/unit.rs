@@ -8,23 +8,20 @@ use std::ops::Range;
 /// Bytes of a section as gimli reads them.
 pub type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// An entry.
+/// An entry. There are a million of them for 40 MB, so that it is kept small.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
-    /// Offset in `.debug_info`.
-    pub offset: usize,
-    /// The number of its abbreviation.
-    pub code: Range<usize>,
-    /// End of its attributes.
-    pub end: usize,
-    /// What it is.
-    pub tag: DwTag,
+    offset: u32,
+    end: u32,
+    /// One more than the number of the entry that it is below.
+    below: u32,
+    code_bytes: u8,
     /// Whether entries below it follow.
     pub has_children: bool,
-    /// Number of the entry that it is below.
-    pub parent: Option<usize>,
+    /// What it is.
+    pub tag: DwTag,
     /// Its attributes; of what is neither code nor a variable only those that may refer to something.
-    pub attributes: Vec<Attribute<'a>>,
+    pub attributes: Box<[Attribute<'a>]>,
 }
 
 /// An attribute. Large units have millions of them, so that only what cannot be computed is kept.
@@ -66,6 +63,26 @@ impl<'a> Attribute<'a> {
 }
 
 impl<'a> Entry<'a> {
+    /// Offset in `.debug_info`.
+    pub fn offset(&self) -> usize {
+        self.offset as usize
+    }
+
+    /// The number of its abbreviation.
+    pub fn code(&self) -> Range<usize> {
+        self.offset()..self.offset() + usize::from(self.code_bytes)
+    }
+
+    /// End of its attributes.
+    pub fn end(&self) -> usize {
+        self.end as usize
+    }
+
+    /// Number of the entry that it is below.
+    pub fn parent(&self) -> Option<usize> {
+        self.below.checked_sub(1).map(|number| number as usize)
+    }
+
     /// An attribute by name.
     pub fn attribute(&self, name: DwAt) -> Option<&Attribute<'a>> {
         self.attributes.iter().find(|attribute| attribute.name() == name)
@@ -88,7 +105,10 @@ pub fn entries<'a>(unit: &gimli::Unit<Bytes<'a>>, start: usize) -> Result<Vec<En
             above.pop();
             continue;
         };
-        let code = offset..start + raw.next_offset().0;
+        // A number that is padded may be of any length.
+        let Ok(code_bytes) = u8::try_from(start + raw.next_offset().0 - offset) else {
+            return unsupported("a number of an abbreviation in so many bytes");
+        };
         let whole = is_whole(abbreviation.tag());
         let kept = |form: DwForm| whole || refers(form);
         let count = abbreviation.attributes().iter().filter(|one| kept(one.form())).count();
@@ -115,20 +135,27 @@ pub fn entries<'a>(unit: &gimli::Unit<Bytes<'a>>, start: usize) -> Result<Vec<En
                 length: end - begin,
             });
         }
+        let end = u32::try_from(start + raw.next_offset().0);
+        let below = u32::try_from(above.last().map_or(0, |parent| parent + 1));
+        let (Ok(end), Ok(below), Ok(offset)) = (end, below, u32::try_from(offset)) else {
+            return unsupported("4 GB of debug information");
+        };
         let entry = Entry {
             offset,
-            code,
-            end: start + raw.next_offset().0,
-            tag: abbreviation.tag(),
+            end,
+            below,
+            code_bytes,
             has_children: abbreviation.has_children(),
-            parent: above.last().copied(),
-            attributes,
+            tag: abbreviation.tag(),
+            attributes: attributes.into_boxed_slice(),
         };
         if abbreviation.has_children() {
             above.push(found.len());
         }
         found.push(entry);
     }
+    // Units that change are all in memory at a time.
+    found.shrink_to_fit();
     Ok(found)
 }
 

@@ -255,11 +255,11 @@ pub struct BenchRepair {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   metaloc bench rewrite target/release/metaloc
-  metaloc bench rewrite big --runs 5 --at-least 50
+  metaloc bench rewrite big --runs 5 --at-least 50 --at-most 10
 
-Every thousandth, hundredth and tenth function with variables is claimed something of. Times are those of the
+Every thousandth, hundredth, tenth function with variables, and each of them, is claimed something of. Times are those of the
 processor, reading and writing of files not included; memory is the largest resident set of a process that does nothing else.
-Exit status: 0, 1 if it is slower than asked for, 2 something could not be run.")]
+Exit status: 0, 1 if it is slower or takes more memory than asked for, 2 something could not be run.")]
 pub struct BenchRewrite {
     /// A program or object with debug information
     #[arg(value_name = "FILE")]
@@ -272,6 +272,10 @@ pub struct BenchRewrite {
     /// Fail if a kind is slower than this many MB of debug sections a second
     #[arg(long, value_name = "MB", default_value_t = 0.0)]
     pub at_least: f64,
+
+    /// Fail if a kind takes more than this many times the size of the debug sections
+    #[arg(long, value_name = "FACTOR", default_value_t = f64::INFINITY)]
+    pub at_most: f64,
 
     /// One run, with every nth function; prints seconds
     #[arg(long, hide = true)]

@@ -14,7 +14,7 @@ use crate::output;
 use crate::status::Status;
 
 /// Of the functions with variables: every so many.
-const STRIDES: [usize; 3] = [1000, 100, 10];
+const STRIDES: [usize; 4] = [1000, 100, 10, 1];
 /// Things that are said of a variable of a function, at most: what compilers make.
 const MOST_SAID: u64 = 8;
 /// Far more than a run takes.
@@ -56,7 +56,8 @@ pub fn run(args: &BenchRewrite) -> Result<Status> {
         Format::Json => serde_json::to_string_pretty(&table)? + "\n",
     })?;
     let slow = table.rows.iter().any(|row| row.mb_per_second < args.at_least);
-    Ok(if slow { Status::Findings } else { Status::Clean })
+    let large = table.rows.iter().any(|row| row.memory_factor > args.at_most);
+    Ok(if slow || large { Status::Findings } else { Status::Clean })
 }
 
 /// One run.

@@ -82,7 +82,7 @@ impl<'e, 'a> NewEntry<'e, 'a> {
         if self.changed {
             let mut with = Vec::new();
             uleb(&mut with, table.code(self.entry.tag, self.entry.has_children, &self.specifications));
-            self.splices.push(Splice { range: self.entry.code.clone(), with });
+            self.splices.push(Splice { range: self.entry.code(), with });
         }
     }
 
@@ -118,7 +118,7 @@ impl<'e, 'a> NewEntry<'e, 'a> {
     fn add(&mut self, name: DwAt, form: DwForm, with: Vec<u8>) -> usize {
         self.changed = true;
         self.specifications.push((name, form, None));
-        self.splices.push(Splice { range: self.entry.end..self.entry.end, with });
+        self.splices.push(Splice { range: self.entry.end()..self.entry.end(), with });
         self.splices.len() - 1
     }
 }
