@@ -25,7 +25,7 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if linked || !case.run.lookup.is_described(case.inst().id) || !case.placements.is_reachable(case.block) {
         return None;
     }
-    if lost_expansion::is_of_bare(case) {
+    if case.destination.stored || lost_expansion::is_of_bare(case) {
         return None;
     }
     let place = lost_expansion::put_behind(case).or_else(|| put_in_front_of(case));

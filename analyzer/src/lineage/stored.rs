@@ -77,7 +77,8 @@ mod tests {
     /// SROA: the store of a parameter becomes that of a part, which then takes over the load.
     fn promoted(store: &str, by_run: &str, old: &str) -> Vec<String> {
         Scene::judge(&format!(
-            "before
+            "described
+             before
              b0: %1 store {store}, %2 {old} @2, %3 ret(%2) @3
              after
              b0: %4 lshr, %5 trunc(%4), %3 ret(%5) @3
