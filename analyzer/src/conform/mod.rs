@@ -78,13 +78,19 @@ pub struct Case<'c, 'a> {
 /// The first finding that a rule has about a destination.
 pub fn check(case: &Case<'_, '_>) -> Option<Finding> {
     if is_real(case.run.locations, case.inst().loc) {
-        unmerged::check(case)
-            .or_else(|| merged_operand::check(case))
-            .or_else(|| off_path::check(case))
-            .or_else(|| out_of_loop::check(case))
-            .or_else(|| glue_branch::check(case))
-            .or_else(|| borrowed::check(case))
-            .or_else(|| exit_value::check(case))
+        let for_notes_only = case.changes.had(case.block, case.inst().loc)
+            && !is_open_for_errors(case.changes, case.lineage, case.destination);
+        let error = || {
+            unmerged::check(case)
+                .or_else(|| merged_operand::check(case))
+                .or_else(|| off_path::check(case))
+                .or_else(|| out_of_loop::check(case))
+                .or_else(|| glue_branch::check(case))
+                .or_else(|| borrowed::check(case))
+                .or_else(|| exit_value::check(case))
+        };
+        let found = if for_notes_only { None } else { error() };
+        found
             .or_else(|| half_merged::check(case))
             .or_else(|| split_phi::check(case))
             .or_else(|| shared_operand::check(case))
@@ -136,10 +142,13 @@ pub fn is_open_with(
     lineage: &Lineage<'_>,
     destination: &Destination<'_>,
 ) -> bool {
-    borrowed::is_open(changes, destination)
-        || exit_value::is_open(changes, lineage, destination)
+    is_open_for_errors(changes, lineage, destination)
         || half_merged::is_open(changes, destination)
         || shared_operand::is_open_with(run, changes, destination)
+}
+
+fn is_open_for_errors(changes: &Changes<'_>, lineage: &Lineage<'_>, destination: &Destination<'_>) -> bool {
+    borrowed::is_open(changes, destination) || exit_value::is_open(changes, lineage, destination)
 }
 
 /// Created without a location, or a copy of what was, and nobody asked for that. Any other copy and a moved instruction

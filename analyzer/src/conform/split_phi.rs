@@ -5,7 +5,7 @@
 //! give it that one's location. A note: the old PHI keeps its location, and a PHI has no code of its own. Said where it has no
 //! location, and where it has that of what follows, which `IRBuilder` took ([`super::borrowed`]).
 
-use metaloc_record::{InstFlags, InstId};
+use metaloc_record::{InstFlags, InstId, LocId};
 
 use super::Case;
 use crate::changes::At;
@@ -33,10 +33,10 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     Some(Finding { sources, kind, ..finding })
 }
 
-/// The location of the first instruction behind the PHIs.
-fn follows(case: &Case<'_, '_>) -> Option<metaloc_record::LocId> {
+/// The location of the next instruction, which may be a PHI as well.
+fn follows(case: &Case<'_, '_>) -> Option<LocId> {
     let insts = &case.changes.block_after(case.block)?.insts;
-    insts.iter().find(|inst| !inst.flags.has(InstFlags::PHI)).map(|inst| inst.loc)
+    insts.get(case.destination.at.position as usize + 1).map(|inst| inst.loc)
 }
 
 /// A PHI that was there before the run, in another block.
