@@ -165,16 +165,26 @@ impl Search<'_> {
             Outcome::Open(_) => {
                 if std::env::var("DBG").is_ok() {
                     for (number, goal) in goals {
-                        eprintln!("GOAL {number} {}", product.nodes[edge.to].text(self.context.arena, &invariants[*number]));
+                        eprintln!(
+                            "GOAL {number} {}",
+                            product.nodes[edge.to].text(self.context.arena, &invariants[*number])
+                        );
                         for bit in goal {
-                            let form = triple.assumed.rewrite(self.context.arena, &mut self.context.normaliser, *bit);
-                            let mut t = crate::expr::smtlib::script(self.context.arena, &[form]); t.truncate(3000);
+                            let form = triple.assumed.rewrite(
+                                self.context.arena,
+                                &mut self.context.normaliser,
+                                *bit,
+                            );
+                            let mut t = crate::expr::smtlib::script(self.context.arena, &[form]);
+                            t.truncate(3000);
                             eprintln!("   {t}");
                         }
                     }
                     for d in &triple.defined {
-                        let form = triple.assumed.rewrite(self.context.arena, &mut self.context.normaliser, *d);
-                        let mut t = crate::expr::smtlib::script(self.context.arena, &[form]); t.truncate(1000);
+                        let form =
+                            triple.assumed.rewrite(self.context.arena, &mut self.context.normaliser, *d);
+                        let mut t = crate::expr::smtlib::script(self.context.arena, &[form]);
+                        t.truncate(1000);
                         eprintln!("  DEF {t}");
                     }
                 }

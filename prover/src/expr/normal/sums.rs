@@ -64,7 +64,9 @@ impl Normaliser {
         let (of, signed) = match arena.node(term) {
             Node::SignExtend { of, .. } => (*of, true),
             Node::Concat(parts) => match parts.as_ref() {
-                [zeros, of] if arena.as_constant(*zeros).is_some_and(|bits| bits.value() == 0) => (*of, false),
+                [zeros, of] if arena.as_constant(*zeros).is_some_and(|bits| bits.value() == 0) => {
+                    (*of, false)
+                }
                 _ => return None,
             },
             _ => return None,
@@ -78,8 +80,10 @@ impl Normaliser {
             Node::Sum { constant, terms } => {
                 self.rule("sum-below-what-falls-off");
                 let start = Bits::new(width_bits, constant.value());
-                let terms: Vec<(u128, ExprId)> =
-                    terms.iter().map(|(factor, term)| (*factor, self.concat(arena, &[zeros, *term]))).collect();
+                let terms: Vec<(u128, ExprId)> = terms
+                    .iter()
+                    .map(|(factor, term)| (*factor, self.concat(arena, &[zeros, *term])))
+                    .collect();
                 Some(self.sum(arena, start, &terms))
             }
             _ if signed => {

@@ -373,8 +373,7 @@ fn what_falls_off_does_not_matter() {
             let sum = arena.sum(Bits::new(narrow, 3), &[(3, a), (mask(narrow), b)]);
             let inner = [sum, a];
             for of in inner {
-                let extended =
-                    if signed { arena.sign_extend(of, wide) } else { arena.zero_extend(of, wide) };
+                let extended = if signed { arena.sign_extend(of, wide) } else { arena.zero_extend(of, wide) };
                 let root = arena.sum(Bits::new(wide, 1), &[(3 << zeros & mask(wide), extended)]);
                 let mut normaliser = Normaliser::new();
                 let normal = normaliser.normal(&mut arena, root);
