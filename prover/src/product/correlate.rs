@@ -58,15 +58,6 @@ impl Search<'_> {
         if fitting.is_empty() {
             fitting = self.beyond_undefined(product, node, path);
         }
-        if std::env::var("DBG").is_ok() {
-            eprintln!(
-                "DBG {:?} {:?} taking {} fitting {:?}",
-                at,
-                path,
-                taking.len(),
-                fitting.iter().map(|h| (h.len(), h.last().copied())).collect::<Vec<_>>()
-            );
-        }
         fitting.retain(|hops| {
             let step = Step { machine: path.clone(), source: hops.clone() };
             !self.is_idle(product, node, path, hops) && !self.wrong.contains(&(at.0, at.1, step))
@@ -120,12 +111,6 @@ impl Search<'_> {
             }
         }
         ranked.sort();
-        if std::env::var("DBG").is_ok() {
-            eprintln!(
-                "DBG ranked {:?}",
-                ranked.iter().map(|(r, h)| (r, h.len(), h.last().copied())).collect::<Vec<_>>()
-            );
-        }
         Ok(ranked.into_iter().next().map(|(_, source)| Step { machine: path.clone(), source }))
     }
 

@@ -163,31 +163,6 @@ impl Search<'_> {
                 self.give_up(product, edge, invariants, &given_up, name)
             }
             Outcome::Open(_) => {
-                if std::env::var("DBG").is_ok() {
-                    for (number, goal) in goals {
-                        eprintln!(
-                            "GOAL {number} {}",
-                            product.nodes[edge.to].text(self.context.arena, &invariants[*number])
-                        );
-                        for bit in goal {
-                            let form = triple.assumed.rewrite(
-                                self.context.arena,
-                                &mut self.context.normaliser,
-                                *bit,
-                            );
-                            let mut t = crate::expr::smtlib::script(self.context.arena, &[form]);
-                            t.truncate(3000);
-                            eprintln!("   {t}");
-                        }
-                    }
-                    for d in &triple.defined {
-                        let form =
-                            triple.assumed.rewrite(self.context.arena, &mut self.context.normaliser, *d);
-                        let mut t = crate::expr::smtlib::script(self.context.arena, &[form]);
-                        t.truncate(1000);
-                        eprintln!("  DEF {t}");
-                    }
-                }
                 let mut given_up = Vec::new();
                 for (invariant, goal) in goals {
                     let goal = and(self.context.arena, goal);
