@@ -190,7 +190,7 @@ impl Node {
                 if named.all(|(_, column)| column.is_fixed() || is_half(column, &known)) {
                     continue;
                 }
-                if relation.is_wild(side.cover.width_bits()) {
+                if relation.is_wild(side.cover.width_bits()) || (wide && says_nothing(&relation, columns)) {
                     continue;
                 }
                 if let Some(number) = relation.defines
@@ -351,4 +351,53 @@ pub fn definition<'a>(
 /// Whether a column is a half of one of the registers.
 fn is_half(column: &Column, known: &BTreeSet<String>) -> bool {
     matches!(&column.place, Place::Word { register, .. } if known.contains(register))
+}
+
+/// Whether a relation among 64-bit columns holds of every number: a multiple of 2^32 of both extensions of one, which
+/// differ by 2^32 if at all. The cover cannot know; as an obligation it would be about all that the number is made of.
+fn says_nothing(relation: &Relation, columns: &[Column]) -> bool {
+    let mut named = relation.coefficients.iter().zip(columns).filter(|(factor, _)| **factor != 0);
+    let (Some((factor, left)), Some((other, right)), None) = (named.next(), named.next(), named.next())
+    else {
+        return false;
+    };
+    let one_number = match (&left.place, &right.place) {
+        (Place::ZeroExtended(one), Place::SignExtended(same))
+        | (Place::SignExtended(one), Place::ZeroExtended(same)) => one == same,
+        _ => false,
+    };
+    let opposite = factor.wrapping_add(*other) & mask(64) == 0;
+    one_number && opposite && relation.constant == 0 && factor.trailing_zeros() >= 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::Sort;
+
+    #[test]
+    fn what_holds_of_every_number_says_nothing() {
+        let mut arena = Arena::new();
+        let [a, b] = ["a", "b"].map(|name| arena.variable(name, Sort::Bits(32)));
+        let mut columns = Vec::new();
+        for number in [a, b] {
+            let value = arena.zero_extend(number, 64);
+            columns.push(Column { place: Place::ZeroExtended(number), value });
+            let value = arena.sign_extend(number, 64);
+            columns.push(Column { place: Place::SignExtended(number), value });
+        }
+        let nothing = |constant: u128, coefficients: [u128; 4]| {
+            let coefficients = coefficients.to_vec();
+            says_nothing(&Relation { constant, coefficients, defines: None }, &columns)
+        };
+        let high = 1u128 << 32;
+        let less = |factor: u128| factor.wrapping_neg() & mask(64);
+        assert!(nothing(0, [high, less(high), 0, 0]) && nothing(0, [0, 0, less(high << 3), high << 3]));
+        // The sign is left, something is added, other multiples, other numbers, a third term.
+        assert!(!nothing(0, [high >> 1, less(high >> 1), 0, 0]));
+        assert!(!nothing(1, [high, less(high), 0, 0]));
+        assert!(!nothing(0, [high, high << 1, 0, 0]));
+        assert!(!nothing(0, [high, 0, 0, less(high)]));
+        assert!(!nothing(0, [high, less(high), high, 0]));
+    }
 }

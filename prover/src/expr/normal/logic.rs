@@ -265,6 +265,11 @@ impl Normaliser {
         if let Some(bits) = arena.as_constant(difference) {
             return constant(arena, 1, u128::from(!bits.is_set()));
         }
+        if let Some(narrow) = extended_both_ways(arena, difference) {
+            self.rule("extensions-differ-by-sign");
+            let sign = self.extract(arena, narrow, arena.width_bits(narrow) - 1, 1);
+            return self.not(arena, sign);
+        }
         if let Node::Sum { terms, .. } = arena.node(difference)
             && terms[0].0 > mask(width_bits) / 2
         {
@@ -464,4 +469,32 @@ fn cancel_pairs(operands: &mut Vec<ExprId>) {
         }
     }
     *operands = kept;
+}
+
+/// The number of which a sum is a multiple of one extension less the same of the other: that is 0 or, if the number is
+/// negative, the multiple times -2^n, of which something must be left for this to say anything of the sign.
+fn extended_both_ways(arena: &Arena, sum: ExprId) -> Option<ExprId> {
+    let Node::Sum { constant, terms } = arena.node(sum) else { return None };
+    let [(factor, left), (other, right)] = terms.as_ref() else { return None };
+    let width_bits = constant.width_bits();
+    if constant.is_set() || factor.wrapping_add(*other) & mask(width_bits) != 0 {
+        return None;
+    }
+    let signed = |id: ExprId| match arena.node(id) {
+        Node::SignExtend { of, .. } => Some(*of),
+        _ => None,
+    };
+    let unsigned = |id: ExprId| match arena.node(id) {
+        Node::Concat(parts) => match parts.as_ref() {
+            [zeros, of] if arena.as_constant(*zeros).is_some_and(|bits| !bits.is_set()) => Some(*of),
+            _ => None,
+        },
+        _ => None,
+    };
+    let narrow = match (signed(*left), signed(*right)) {
+        (Some(of), None) if unsigned(*right) == Some(of) => of,
+        (None, Some(of)) if unsigned(*left) == Some(of) => of,
+        _ => return None,
+    };
+    (arena.width_bits(narrow) + factor.trailing_zeros() < width_bits).then_some(narrow)
 }

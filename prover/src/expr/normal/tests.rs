@@ -407,3 +407,26 @@ fn signs_of_sums_matter_where_they_do_not_fall_off() {
         assert_eq!(forms[0] == forms[1], same, "{factor:#x}");
     }
 }
+
+/// That both extensions of a number are the same says that it is not negative, unless the difference falls off: all
+/// values of a number of three bits.
+#[test]
+fn extensions_are_equal_where_there_is_no_sign() {
+    for factor in 1..64 {
+        let mut arena = Arena::new();
+        let a = arena.variable("a", Sort::Bits(3));
+        let (signed, unsigned) = (arena.sign_extend(a, 6), arena.zero_extend(a, 6));
+        let [left, right] = [signed, unsigned].map(|id| arena.sum(Bits::new(6, 0), &[(factor, id)]));
+        let root = arena.compare(CompareOp::Eq, left, right);
+        let mut normaliser = Normaliser::new();
+        let normal = normaliser.normal(&mut arena, root);
+        let used = normaliser.used().any(|rule| rule == "extensions-differ-by-sign");
+        assert_eq!(used, factor % 8 != 0, "{factor}");
+        let symbol = arena.symbol("a", Sort::Bits(3));
+        for value in 0..8 {
+            let mut assignment = Assignment::default();
+            assignment.bits.insert(symbol, Bits::new(3, value));
+            assert_eq!(evaluate(&arena, root, &assignment), evaluate(&arena, normal, &assignment));
+        }
+    }
+}
