@@ -1,4 +1,5 @@
-//! Questions about variables at pcs that the machine may pass by, and about what is said of them and wrong on some run.
+//! Questions about variables at pcs that the machine may pass by, about what is said of them and wrong on some run, and
+//! about which iteration an instruction reads for.
 
 mod judging;
 
@@ -12,7 +13,7 @@ use metaloc_prover::smt::{Kind, Limits, Program};
 
 const SOURCE: &str = "extern int X[240], Y[240];
 int f(void) {
-  int seven = 7;
+  int seven = 7, left, open = left + 1;
   for (int i = 0; i < 20; i++)
     if (Y[i] > 0)
       X[i] = seven;
@@ -34,10 +35,14 @@ fn assembly() -> String {
 }
 
 fn locator() -> Locator {
+    proved(SOURCE, &assembly())
+}
+
+fn proved(text: &str, assembly: &str) -> Locator {
     let folder = tempfile::tempdir().unwrap();
     let (source, file) = (folder.path().join("f.c"), folder.path().join("g.s"));
-    std::fs::write(&source, SOURCE).unwrap();
-    let frame = format!("\t.text\n\t.globl f\n\t.type f, @function\nf:\n{}\n\t.size f, .-f\n", assembly());
+    std::fs::write(&source, text).unwrap();
+    let frame = format!("\t.text\n\t.globl f\n\t.type f, @function\nf:\n{assembly}\n\t.size f, .-f\n");
     std::fs::write(&file, frame).unwrap();
     let text = compile::text(judging::llvm(), &source, &["-fwrapv".to_owned()]).unwrap();
     let module = Module::parse("f.c", &text).unwrap();
@@ -126,4 +131,47 @@ fn a_constant_that_is_wrong_on_some_run_is_contradicted() {
     assert!(locator.contradict(at, i, &constant(5)).unwrap());
     assert!(!locator.contradict(at, seven, &constant(7)).unwrap(), "always right");
     assert!(!locator.contradict(at, i, &rax(0)).unwrap(), "only constants are asked about");
+    let open = variable(&locator, "open");
+    assert!(locator.is_bound(edge, 0, open));
+    assert!(!locator.contradict(at, open, &constant(5)).unwrap(), "what was never set may be anything");
+}
+
+const SEARCH: &str = "extern int Y[240];
+int f(void) {
+  int j = -1;
+  for (int i = 0; i < 20; i++)
+    if (Y[i] < 0)
+      j = i;
+  return j;
+}
+";
+
+/// What `reads` says of the edge round a loop with this body, which does two iterations: numbers of instructions, and
+/// numbers of iterations.
+fn reads(body: &[&str]) -> Vec<(usize, usize)> {
+    let body = body.join("\n\t");
+    let mut locator = proved(
+        SEARCH,
+        &format!(
+            "\tmovl $-1, %ecx\n\txorl %eax, %eax\n1:\t{body}\n\taddq $2, %rax\n\tcmpq $20, %rax\n\tjne 1b\n\tmovl \
+             %ecx, %eax\n\tret"
+        ),
+    );
+    let edge = (0..locator.edges()).max_by_key(|edge| locator.source(*edge).len().min(13)).unwrap();
+    let found = locator.reads(edge).unwrap();
+    found.into_iter().map(|(machine, source)| (machine, locator.source(edge)[source].round)).collect()
+}
+
+#[test]
+fn an_instruction_reads_for_its_iteration() {
+    let one = "cmpl $0, Y(,%rax,4)";
+    let two = "cmpl $0, Y+4(,%rax,4)";
+    let (first, second) = ("cmovsl %eax, %ecx", "cmovsl %edx, %ecx");
+    let next = "leal 1(%rax), %edx";
+    assert_eq!(reads(&[one, first, next, two, second]), [(0, 0), (3, 1)]);
+    // Read twice, once with the other.
+    let both = ["movq Y(,%rax,4), %rsi", "testl %esi, %esi", first, next, two, second];
+    assert_eq!(reads(&both), [], "one instruction reads for two iterations");
+    let vector = ["pxor %xmm0, %xmm0", one, first, next, two, second];
+    assert_eq!(reads(&vector), [], "what is done with vectors is done for several");
 }

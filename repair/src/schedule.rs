@@ -171,8 +171,11 @@ pub fn schedule<E>(
 ) -> Result<Vec<Option<Scheduled>>, E> {
     let bounds = Bounds::of(source);
     let turns = bounds.rounds.and_then(|_| Turns::of(source, reads));
+    let unstored = unstored(machine, stores_at_end, source);
     let in_turn = |number: usize| match &turns {
         Some(turns) => (turns.at(number).0, Bounds { rounds: None, most: turns.at(number).1, ..bounds }),
+        // In one iteration memory does not decide, but what is not stored yet cannot have been passed.
+        None if !bounds.store => (0, Bounds { most: unstored[number], ..bounds }),
         None => (0, bounds),
     };
     let last_store = machine.iter().rposition(|step| step.stores > 0);
@@ -262,6 +265,21 @@ pub fn schedule<E>(
         found[since..].iter_mut().for_each(|found| found.grouped |= served > done);
     }
     Ok(found.into_iter().enumerate().map(|(number, found)| (number < known).then_some(found)).collect())
+}
+
+/// By position of the machine the last position of the source that its stores allow: as long as the machine has some left
+/// to do, the source has not done more than it.
+fn unstored(machine: &[MachineStep], stores_at_end: bool, source: &[SourceStep]) -> Vec<usize> {
+    let last = machine.iter().rposition(|step| step.stores > 0);
+    let stored: Vec<usize> = (0..source.len()).filter(|number| source[*number].stored).collect();
+    let mut done = 0;
+    let limit = |(number, step): (usize, &MachineStep)| {
+        done += step.stores;
+        let left = stores_at_end || last.is_some_and(|last| number < last);
+        // A position is after what was stored on the way to it.
+        stored.get(done).filter(|_| left).map_or(usize::MAX, |next| next - 1)
+    };
+    machine.iter().enumerate().map(limit).collect()
 }
 
 /// Where the line of a row is in the iteration that the source is in: a position, or those from a choice of branches of
@@ -416,6 +434,15 @@ mod tests {
         rows: &[(u64, LineColumn)],
         per_store: usize,
     ) -> Vec<Option<(usize, bool)>> {
+        run_until(machine, source, rows, (per_store, true))
+    }
+
+    fn run_until(
+        machine: &[(u64, bool)],
+        source: &[SourceStep],
+        rows: &[(u64, LineColumn)],
+        (per_store, at_end): (usize, bool),
+    ) -> Vec<Option<(usize, bool)>> {
         let steps: Vec<MachineStep> = machine
             .iter()
             .map(|(pc, stored)| MachineStep { pc: *pc, stores: usize::from(*stored), aside: false })
@@ -427,7 +454,7 @@ mod tests {
         let ask = |question: Question, machine: usize, source: usize| {
             Ok::<_, ()>(question == Question::Reached || stored(machine) == done(source))
         };
-        let found = schedule((&steps, true), (source, &[]), (&rows, &Synced::new()), ask).unwrap();
+        let found = schedule((&steps, at_end), (source, &[]), (&rows, &Synced::new()), ask).unwrap();
         found.into_iter().map(|found| found.map(|found| (found.source, found.grouped))).collect()
     }
 
@@ -500,7 +527,7 @@ mod tests {
             (1..4).map(|pc| MachineStep { pc, stores: 0, aside: false }).collect();
         let run = |line: u64| {
             let rows = BTreeMap::from([(2, vec![(7, 10), (line, 1)])]);
-            let found = schedule((&machine, true), (&source, &[]), (&rows, &Synced::new()), |_, _, _| {
+            let found = schedule((&machine, false), (&source, &[]), (&rows, &Synced::new()), |_, _, _| {
                 Ok::<_, ()>(true)
             });
             let found = found.unwrap().into_iter().flatten();
@@ -517,7 +544,7 @@ mod tests {
         // The only row: nobody knows what the instruction is about.
         let rows = BTreeMap::from([(2, vec![(99, 1)])]);
         let found =
-            schedule((&machine, true), (&source, &[]), (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true));
+            schedule((&machine, false), (&source, &[]), (&rows, &Synced::new()), |_, _, _| Ok::<_, ()>(true));
         assert!(!found.unwrap()[1].unwrap().agrees);
     }
 
@@ -555,7 +582,7 @@ mod tests {
         });
         let machine = [(1, false), (2, false), (3, false), (4, false)];
         let rows = [(2, (7, 17)), (3, (6, 21)), (4, (9, 3))];
-        assert_eq!(run(&machine, &source, &rows, 1), [0, 1, 4, 5].map(|at| Some((at, false))));
+        assert_eq!(run_until(&machine, &source, &rows, (1, false)), [0, 1, 4, 5].map(|at| Some((at, false))));
     }
 
     #[test]
@@ -646,6 +673,19 @@ mod tests {
         assert_eq!(run(true), (expected.to_vec(), Vec::new()));
         // What rewriting does not see is asked of the store that it would be, and of no other.
         assert_eq!(run(false), (expected.to_vec(), vec![(3, 3)]));
+    }
+
+    #[test]
+    fn one_iteration_does_not_pass_a_store_that_is_still_to_be_made() {
+        // As gcc does s174: the counter is increased, at the line of the condition, before the store.
+        let source = body(1);
+        let rows = [(2, (7, 17)), (3, (6, 21)), (4, (7, 10)), (5, (6, 21))];
+        let early = [(1, false), (2, false), (3, false), (4, false), (5, true)];
+        assert_eq!(run(&early, &source, &rows, 1), [0, 1, 1, 2, 4].map(|at| Some((at, false))));
+        // Nothing is left to be stored.
+        let done = [(1, false), (2, false), (3, true), (4, false), (5, false)];
+        let found = run_until(&done, &source, &rows, (1, false));
+        assert_eq!(found, [0, 1, 4, 4, 4].map(|at| Some((at, false))));
     }
 
     #[test]

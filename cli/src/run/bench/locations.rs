@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use metaloc_corpus::kernel_driver;
@@ -21,6 +21,9 @@ use crate::parallel;
 use crate::progress::Progress;
 use crate::run::find_llvm;
 use crate::status::Status;
+
+/// A debugger on a busy machine: it counts the iterations of a whole run.
+const ANSWER: Duration = Duration::from_secs(300);
 
 pub fn run(args: &BenchLocations) -> Result<Status> {
     let llvm = find_llvm(&args.kernels.llvm)?;
@@ -114,7 +117,8 @@ fn look_once(
     let source = std::fs::read_to_string(&kernel.path)
         .with_context(|| format!("cannot read {}", kernel.path.display()))?;
     let loops = for_loops(&source);
-    let pairs = survey(debugger, &optimised, &plain, &kernel.name, &loops, &globals, Limits::default())?;
+    let limits = Limits { answer: ANSWER, ..Limits::default() };
+    let pairs = survey(debugger, &optimised, &plain, &kernel.name, &loops, &globals, limits)?;
     Ok((optimised.function(&kernel.name)?.range.start, pairs))
 }
 
