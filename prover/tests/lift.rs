@@ -141,6 +141,7 @@ fn code(bytes: &[u8]) -> FunctionCode {
         alignments: BTreeMap::new(),
         pc_thunks: BTreeMap::new(),
         image: None,
+        entries: Default::default(),
     }
 }
 

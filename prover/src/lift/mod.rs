@@ -151,6 +151,7 @@ fn run_all(
     for (number, block) in blocks.iter().enumerate() {
         let layout = BlockLayout { origins, function, block: number, partition };
         let ran = run::block(arena, block, function, &layout)?;
+        let call = run::called(arena, block, function, origins.depth(number))?;
         for (guard, target) in ran.ways {
             let to = match target {
                 Point::Pc(pc) => {
@@ -166,7 +167,7 @@ fn run_all(
                 requirements: ran.requirements.clone(),
                 accesses: ran.accesses.clone(),
                 assumptions: Vec::new(),
-                call: None,
+                call: call.clone(),
             });
         }
     }

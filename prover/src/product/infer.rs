@@ -90,6 +90,11 @@ impl Search<'_> {
             }
             Outcome::Open(reason) => return Ok(Checked::Wrong(format!("{name}: correlation: {reason}"))),
         }
+        if self.options.required.has(Class::Event)
+            && let Err(reason) = self.check_event(product, edge, &mut triple, &name)?
+        {
+            return Ok(Checked::Wrong(reason));
+        }
         self.check_kept(product, edge, &mut triple, &name)
     }
 

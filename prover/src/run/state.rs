@@ -49,7 +49,7 @@ impl Table {
                 _ => Memory::made_up(key),
             }
         });
-        State { bits: bits.collect(), memories: memories.collect(), surprises: mixed(seed ^ 4) }
+        State { bits: bits.collect(), memories: memories.collect(), surprises: mixed(seed ^ 4), calls: [0; 2] }
     }
 
     /// A state with a value for each place that the table has got since it was made.
@@ -57,6 +57,7 @@ impl Table {
         let mut whole = self.made_up(state.surprises);
         whole.bits[..state.bits.len()].copy_from_slice(&state.bits);
         whole.memories[..state.memories.len()].clone_from_slice(&state.memories);
+        whole.calls = state.calls;
         whole
     }
 
@@ -64,6 +65,7 @@ impl Table {
     /// so by the caller: a model speaks of single bytes.
     pub fn with_model(&self, arena: &Arena, like: &State, model: &Assignment) -> State {
         let mut state = self.made_up(model.seed);
+        state.calls = like.calls;
         state.bits[..like.bits.len()].copy_from_slice(&like.bits);
         state.memories[..like.memories.len()].clone_from_slice(&like.memories);
         for (variable, place) in &self.bits {
@@ -93,6 +95,9 @@ pub struct State {
     pub memories: Vec<Memory>,
     /// Where values come from that nobody knows; changes with every step.
     pub(super) surprises: u64,
+    /// The calls that each program has made, as one number: whom, with what, in which memory, after which others. 0
+    /// for none.
+    pub calls: [u64; 2],
 }
 
 impl State {
