@@ -1,7 +1,7 @@
 //! Shape of a graph: loop heads, anchors, paths between them, and which variables are live where.
 
 use crate::calls::is_reply;
-use crate::expr::{Arena, ExprId, Node};
+use crate::expr::{Arena, ExprId, Node, Sort};
 use crate::graph::{Graph, Point, PointId};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -173,6 +173,11 @@ pub fn liveness(arena: &Arena, graph: &Graph, at_exit: &[ExprId]) -> Vec<HashSet
             for value in edge.call.iter().flat_map(|call| call.arguments.iter().chain(&call.wanted)) {
                 before.extend(variables(*value));
             }
+            // A callee reads the memory that it changes.
+            if edge.call.is_some() {
+                let memories = edge.assignments.iter().map(|(variable, _)| *variable);
+                before.extend(memories.filter(|variable| matches!(arena.sort(*variable), Sort::Memory(_))));
+            }
             for access in &edge.accesses {
                 before.extend(variables(access.address));
             }
@@ -198,7 +203,6 @@ pub fn liveness(arena: &Arena, graph: &Graph, at_exit: &[ExprId]) -> Vec<HashSet
 mod tests {
     use super::*;
     use crate::bits::Bits;
-    use crate::expr::Sort;
     use crate::graph::Edge;
 
     fn graph(arena: &mut Arena, points: u32, ends: &[(u32, u32)]) -> Graph {
