@@ -99,7 +99,7 @@ fn what_a_callee_may_change_is_not_relied_on() {
         );
         verdict(&format!("{CALLEES}int f(int n) {{ h(n); return n; }}"), &["-fwrapv"], &body)
     };
-    for offset in [0, 12] {
+    for offset in [0, 8] {
         assert_eq!(said(&kept(offset)), "proved", "{offset}");
     }
     for offset in [-4, -16, -64] {
@@ -184,7 +184,8 @@ fn calls_that_are_not_followed_are_named() {
     let never = "__attribute__((noreturn)) void g(void);\nvoid f(void) { g(); }";
     assert!(of(never).contains("call of g, which does not return"), "{}", of(never));
     assert!(of("void f(void) { }").contains("call of g, which the source does not call"));
-    assert!(of("void g(double);\nvoid f(void) { g(1.0); }").contains("double"));
+    let float = of("void g(double);\nvoid f(double x) { g(x); }");
+    assert!(float.contains("double"), "{float}");
     assert!(of("void g(int *);\nvoid f(void) { int x; g(&x); }").contains("kept address of a local"));
     assert!(of("void f(void (*p)(void)) { p(); }").contains("through a pointer"));
     let pointer = unsupported("void f(void (*p)(void)) { }", "\tcall *%rdi\n\tret");

@@ -59,13 +59,14 @@ impl Setting {
         }
     }
 
-    /// Whether two points may be a node, as far as calls go: both programs are about to make the same one, or neither.
+    /// Whether two points may be a node, as far as calls go: where the machine is about to make one, so is the source.
+    /// The source may be there before.
     pub fn may_meet(&self, source: PointId, machine: PointId) -> bool {
         let left = call_at(&self.problem.source, &self.source_anchors, source);
         let right = call_at(&self.problem.machine, &self.machine_anchors, machine);
         match (left, right) {
             (Some((left, _)), Some((right, _))) => left.callee == right.callee,
-            (left, right) => left.is_none() && right.is_none(),
+            (_, right) => right.is_none(),
         }
     }
 }
