@@ -77,7 +77,12 @@ struct Type {
 
 impl Convention<'_> {
     /// Lets the calls of both programs get the same answers.
-    pub fn complete(&self, arena: &mut Arena, source: &mut Graph, machine: &mut Graph) -> Result<(), CallError> {
+    pub fn complete(
+        &self,
+        arena: &mut Arena,
+        source: &mut Graph,
+        machine: &mut Graph,
+    ) -> Result<(), CallError> {
         let mut types = Vec::new();
         for call in source.edges.iter().filter_map(|edge| edge.call.as_ref()) {
             types.push((call.callee.clone(), self.type_of(arena, call)?));
@@ -88,7 +93,8 @@ impl Convention<'_> {
             if let Some(variable) = call.result {
                 let reply = reply_result(arena);
                 let width_bits = arena.width_bits(variable);
-                let value = if width_bits == RESULT_BITS { reply } else { arena.extract(reply, 0, width_bits) };
+                let value =
+                    if width_bits == RESULT_BITS { reply } else { arena.extract(reply, 0, width_bits) };
                 assignments.push((variable, value));
             }
             edge.assignments = assignments;

@@ -63,7 +63,11 @@ fn mistakes_around_a_call_are_not_proved() {
         ("the upper half of a result", "movl %eax, X", "shrq $32, %rax\n\tmovl %eax, X"),
         ("a register that is given back not given back", "popq %rbx\n\tpopq %rbp", "popq %rbp\n\tpopq %rbp"),
         ("a misaligned stack", "subq $8, %rsp\n\txorl", "xorl"),
-        ("a store across the call", "\tcall g\n\tmovl %eax, X(,%rbx,4)", "\tmovl $0, X\n\tcall g\n\tmovl %eax, X(,%rbx,4)"),
+        (
+            "a store across the call",
+            "\tcall g\n\tmovl %eax, X(,%rbx,4)",
+            "\tmovl $0, X\n\tcall g\n\tmovl %eax, X(,%rbx,4)",
+        ),
         ("memory read again", "call g\n", "call g\n\taddl Y(,%rbx,4), %eax\n\tsubl %edi, %eax\n"),
     ];
     for (what, from, to) in mistakes {
@@ -130,10 +134,14 @@ fn the_order_of_calls_is_kept() {
 #[test]
 fn a_callee_reads_and_writes_memory() {
     let source = format!("{CALLEES}int f(void) {{ val = 5; h(1); return val; }}");
-    let verdict_of = |body: &str| verdict(&source, &["-fwrapv"], &format!("\tsubq $8, %rsp\n{body}\taddq $8, %rsp\n\tret"));
+    let verdict_of = |body: &str| {
+        verdict(&source, &["-fwrapv"], &format!("\tsubq $8, %rsp\n{body}\taddq $8, %rsp\n\tret"))
+    };
     let (store, call, load) = ("\tmovl $5, val\n", "\tmovl $1, %edi\n\tcall h\n", "\tmovl val, %eax\n");
     assert_eq!(said(&verdict_of(&[store, call, load].concat())), "proved");
-    for wrong in [[call, store, load].concat(), [store, call, "\tmovl $5, %eax\n"].concat(), [call, load].concat()] {
+    for wrong in
+        [[call, store, load].concat(), [store, call, "\tmovl $5, %eax\n"].concat(), [call, load].concat()]
+    {
         assert!(!matches!(verdict_of(&wrong), Verdict::Proved(_)), "{wrong}: a false proof");
     }
 }
@@ -160,7 +168,8 @@ fn what_is_above_narrow_values_is_what_the_convention_says() {
 /// The seventh argument is on the stack; the callee may use its place.
 #[test]
 fn arguments_on_the_stack_are_the_callees() {
-    let source = "int s(int, int, int, int, int, int, int);\nint f(int n) { return s(1, 2, 3, 4, 5, 6, n) + n; }";
+    let source =
+        "int s(int, int, int, int, int, int, int);\nint f(int n) { return s(1, 2, 3, 4, 5, 6, n) + n; }";
     let body = |pushed: &str, after: &str| {
         format!(
             "\tpushq %rbx\n\tmovl %edi, %ebx\n\tsubq $16, %rsp\n\tmovl %edi, {pushed}\n\tmovl $1, %edi\n\tmovl $2, %esi\n\
@@ -199,7 +208,8 @@ fn compiled(compiler: &str, flags: &[&str]) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("calls.c");
     std::fs::write(&source, KERNELS).unwrap();
-    let width: Vec<String> = flags.iter().filter(|flag| **flag == "-m32").map(|flag| (*flag).to_owned()).collect();
+    let width: Vec<String> =
+        flags.iter().filter(|flag| **flag == "-m32").map(|flag| (*flag).to_owned()).collect();
     let text = compile::text(judging::llvm(), &source, &width).unwrap();
     let module = Module::parse("calls.c", &text).unwrap();
     let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();

@@ -17,7 +17,8 @@ const RETURN_TWICE: [&str; 7] =
 /// Marks all calls of such functions.
 pub(super) fn refuse(text: &str, functions: &mut [Function]) {
     let groups = groups(text);
-    let said = |words: &str| words.split_whitespace().find_map(|word| groups.get(word.trim_end_matches(['{', '}'])));
+    let said =
+        |words: &str| words.split_whitespace().find_map(|word| groups.get(word.trim_end_matches(['{', '}'])));
     let mut named = BTreeMap::<&str, &str>::new();
     for line in text.lines().filter(|line| line.starts_with("declare ") || line.starts_with("define ")) {
         let name = line.split_once('@').and_then(|(_, rest)| rest.split_once('('));
@@ -47,7 +48,8 @@ fn mark(instruction: &mut Instruction, groups: &BTreeMap<String, &str>, named: &
 fn groups(text: &str) -> BTreeMap<String, &'static str> {
     let mut found = BTreeMap::new();
     for line in text.lines() {
-        let Some((name, words)) = line.strip_prefix("attributes ").and_then(|rest| rest.split_once('=')) else {
+        let Some((name, words)) = line.strip_prefix("attributes ").and_then(|rest| rest.split_once('='))
+        else {
             continue;
         };
         let words: BTreeSet<&str> = words.split_whitespace().collect();

@@ -243,7 +243,10 @@ impl Search<'_> {
     /// Whether the memories agree everywhere but in the frame.
     pub(super) fn same_memory(&self, state: &State) -> bool {
         let memories = &self.replay.memories;
-        state.calls[0] == state.calls[1] && memories.iter().all(|(left, right)| state.memories[*left].seems_same_as(&state.memories[*right]))
+        state.same_calls()
+            && memories
+                .iter()
+                .all(|(left, right)| state.memories[*left].seems_same_as(&state.memories[*right]))
     }
 
     /// Of hops that go with one turn of the machine's loop, the number that goes by the turns which the loops

@@ -1,8 +1,8 @@
 //! A certified product as a function of `metaloc.proof/1`.
 
 use super::certify::{Certified, proof_region};
-use super::events::Calls;
 use super::columns::{Column, Columns, ELEMENT_BYTES, Place};
+use super::events::Calls;
 use super::flow::{self, Anchors};
 use super::node::{Bound, Invariant, Node, Operand};
 use super::problem::Setting;

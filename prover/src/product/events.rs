@@ -47,8 +47,11 @@ impl Setting {
         if !machine_calls && !passed().any(|at| source_anchors.is_call(at)) {
             return Calls::None;
         }
-        let pair = call_at(&problem.source, source_anchors, source)
-            .zip(call_at(&problem.machine, machine_anchors, machine));
+        let pair = call_at(&problem.source, source_anchors, source).zip(call_at(
+            &problem.machine,
+            machine_anchors,
+            machine,
+        ));
         match (pair, step.source.as_slice(), step.machine.edges.as_slice()) {
             (Some(((left, after), (right, end))), [to], [_])
                 if *to == after && step.machine.to == end && left.callee == right.callee =>

@@ -154,7 +154,8 @@ pub fn liveness(arena: &Arena, graph: &Graph, at_exit: &[ExprId]) -> Vec<HashSet
         let found = read.entry(id).or_insert_with(|| {
             let parts = arena.reachable(&[id]);
             // An answer is nothing that a program has before it asks.
-            let own = |part: &ExprId| matches!(arena.node(*part), Node::Variable(_)) && !is_reply(arena, *part);
+            let own =
+                |part: &ExprId| matches!(arena.node(*part), Node::Variable(_)) && !is_reply(arena, *part);
             parts.into_iter().filter(own).collect()
         });
         found.clone()

@@ -6,9 +6,9 @@ use super::triple::Step;
 use crate::expr::Arena;
 use crate::graph::PointId;
 use crate::region::Region;
+use crate::run::callee::Objects;
 use crate::run::memory::mixed;
 use crate::run::state::{State, Table};
-use crate::run::callee::Objects;
 use crate::run::{Runner, Step as Ran};
 use std::collections::BTreeSet;
 
@@ -139,7 +139,10 @@ impl Replay {
                 Err(_) => return Followed::Undefined,
             }
         }
-        Followed::Together(state)
+        match state.same_calls() {
+            true => Followed::Together(state),
+            false => Followed::SourceElsewhere,
+        }
     }
 
     /// Offsets of words of the frame that the machine touches in a run from the entry, parameters included.

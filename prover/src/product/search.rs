@@ -614,6 +614,10 @@ impl<'a> Search<'a> {
                 _ => return Advance::SourceElsewhere,
             }
         }
+        // What callees answer to different questions says nothing.
+        if !run.state.same_calls() {
+            return Advance::SourceElsewhere;
+        }
         run.at = edge.to;
         Advance::Moved
     }

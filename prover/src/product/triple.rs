@@ -136,17 +136,17 @@ impl Context<'_> {
         self.walks += 2;
         let (setting, arena) = (self.setting, &mut *self.arena);
         let name = self.walks.to_string();
-        // Only a call that both make is answered once; what is asked of other steps is what the machine does alone.
-        let replies = |side: &str| match calls {
-            Calls::One(..) => format!("c{name}"),
-            Calls::None | Calls::Mixed => format!("{side}{name}"),
+        // Only a call that both make, and nothing else, has one answer for both.
+        let shared = |walker| match calls {
+            Calls::One(..) => Walker::sharing_replies(walker, &format!("c{name}")),
+            Calls::None | Calls::Mixed => walker,
         };
-        let mut walker = Walker::new(&setting.problem.machine, &setting.machine_anchors, &format!("m{name}"))
-            .sharing_replies(&replies("m"));
+        let walker = Walker::new(&setting.problem.machine, &setting.machine_anchors, &format!("m{name}"));
+        let mut walker = shared(walker);
         let start = walker.start(arena);
         let machine = walker.path(arena, start, node.machine, &step.machine);
-        let mut walker = Walker::new(&setting.problem.source, &setting.source_anchors, &format!("s{name}"))
-            .sharing_replies(&replies("s"));
+        let walker = Walker::new(&setting.problem.source, &setting.source_anchors, &format!("s{name}"));
+        let mut walker = shared(walker);
         let mut source = walker.start(arena);
         let mut from = node.source;
         for to in &step.source {

@@ -48,20 +48,20 @@ pub struct Walker<'a> {
     /// Tells unknowns of different walks apart.
     name: String,
     unknowns: u32,
-    /// Tells answers of callees in different questions apart.
-    replies: String,
+    /// What answers of callees are called if another walk gets the same ones.
+    replies: Option<String>,
 }
 
 impl<'a> Walker<'a> {
     /// `name` is used for nothing else in the arena.
     pub fn new(graph: &'a Graph, anchors: &'a Anchors, name: &str) -> Walker<'a> {
-        Walker { graph, anchors, name: name.to_owned(), unknowns: 0, replies: name.to_owned() }
+        Walker { graph, anchors, name: name.to_owned(), unknowns: 0, replies: None }
     }
 
     /// The answer to a call is the one that another walk of the same name gets: for two programs that make the same
     /// call, and one call only.
     pub fn sharing_replies(self, name: &str) -> Walker<'a> {
-        Walker { replies: name.to_owned(), ..self }
+        Walker { replies: Some(name.to_owned()), ..self }
     }
 
     /// Does nothing.
@@ -184,9 +184,13 @@ impl<'a> Walker<'a> {
             let fresh = arena.variable(&name, arena.sort(unknown));
             replaced.push((unknown, fresh));
         }
+        // Each call has an answer of its own.
+        self.unknowns += 1;
+        let own = format!("{}.{}", self.name, self.unknowns);
+        let answer = self.replies.as_ref().unwrap_or(&own);
         for reply in replies {
             let Node::Variable(symbol) = arena.node(reply) else { continue };
-            let name = format!("reply.{}.{}", self.replies, arena.name(*symbol));
+            let name = format!("reply.{answer}.{}", arena.name(*symbol));
             let fresh = arena.variable(&name, arena.sort(reply));
             replaced.push((reply, fresh));
         }

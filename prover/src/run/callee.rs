@@ -25,7 +25,13 @@ pub(super) struct Callee {
 
 impl Callee {
     /// The callee of an edge; where memory stays as it is in its graph, it does not change it.
-    pub(super) fn new(arena: &Arena, table: &mut Table, edge: &Edge, call: &Call, objects: &Objects) -> Callee {
+    pub(super) fn new(
+        arena: &Arena,
+        table: &mut Table,
+        edge: &Edge,
+        call: &Call,
+        objects: &Objects,
+    ) -> Callee {
         let name = call.callee.bytes().fold(1, |name, byte| mixed(name ^ u64::from(byte)));
         let mut memories: Vec<(String, usize, usize)> = Vec::new();
         for (variable, reply) in &edge.assignments {

@@ -49,7 +49,12 @@ impl Table {
                 _ => Memory::made_up(key),
             }
         });
-        State { bits: bits.collect(), memories: memories.collect(), surprises: mixed(seed ^ 4), calls: [0; 2] }
+        State {
+            bits: bits.collect(),
+            memories: memories.collect(),
+            surprises: mixed(seed ^ 4),
+            calls: [0; 2],
+        }
     }
 
     /// A state with a value for each place that the table has got since it was made.
@@ -101,6 +106,11 @@ pub struct State {
 }
 
 impl State {
+    /// Whether both programs have made the same calls, as far as one number tells.
+    pub fn same_calls(&self) -> bool {
+        self.calls[0] == self.calls[1]
+    }
+
     /// A value that nobody knows.
     pub(super) fn surprise(&self, number: u64) -> u128 {
         let half = |which: u64| u128::from(mixed(mixed(self.surprises ^ which) ^ number));

@@ -326,7 +326,8 @@ fn run_in<'a>(
 
 /// A call that others can see, and the fresh value of its result.
 fn event(state: &Run, instruction: &Instruction) -> Result<(Call, Option<(ExprId, ExprId)>), String> {
-    let Operation::Call { returns, callee, arguments, extensions, refused, .. } = &instruction.operation else {
+    let Operation::Call { returns, callee, arguments, extensions, refused, .. } = &instruction.operation
+    else {
         return Err("no call".into());
     };
     if let Some(what) = refused {
