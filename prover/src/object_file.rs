@@ -45,8 +45,11 @@ pub struct FunctionCode {
     /// Where things are, if the linker has decided.
     pub image: Option<Arc<Image>>,
     /// Functions that calls without a relocation lead to, by pc: those of its section, in a linked object all.
-    pub entries: Arc<BTreeMap<u64, Vec<String>>>,
+    pub entries: Arc<Entries>,
 }
+
+/// Names of functions by where they begin.
+pub type Entries = BTreeMap<u64, Vec<String>>;
 
 /// The layout of a linked object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -364,13 +367,13 @@ fn function(
 /// Tells functions where the others are: of those in one section, or in one image. A name that several have stands
 /// for none.
 fn add_entries(functions: &mut [FunctionCode], homes: &[Option<SectionIndex>], names: &Names) {
-    let mut found: Vec<(Option<SectionIndex>, BTreeMap<u64, Vec<String>>)> = Vec::new();
+    let mut found: Vec<(Option<SectionIndex>, Entries)> = Vec::new();
     for (function, home) in functions.iter().zip(homes) {
         if names.get(function.name.as_str()) != Some(&1) {
             continue;
         }
         let known = found.iter().position(|(known, _)| known == home).unwrap_or_else(|| {
-            found.push((*home, BTreeMap::new()));
+            found.push((*home, Entries::new()));
             found.len() - 1
         });
         found[known].1.entry(function.low_pc).or_default().push(function.name.clone());
