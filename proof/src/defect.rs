@@ -49,6 +49,8 @@ pub enum Defect {
     Mu { at: String, point: u32, mu: u32 },
     #[error("{at}: the machine stays where it is")]
     MachineIdle { at: String },
+    #[error("{at}: an edge that is a call is one step of either program")]
+    CallPaths { at: String },
     #[error("{at}: no edge leaves this node")]
     DeadEnd { at: String },
     #[error("{at}: an edge leaves an exit")]

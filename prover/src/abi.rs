@@ -137,6 +137,31 @@ impl Abi {
         passed
     }
 
+    /// Where a caller has put arguments of these widths when it calls, the return address not yet pushed, and how many
+    /// bytes from its stack pointer on are theirs.
+    pub fn arguments(&self, arena: &mut Arena, widths: &[u32]) -> (Vec<ExprId>, u32) {
+        let mut on_stack = self.stack_parameters(widths).into_iter();
+        let mut registers = self.parameters.iter();
+        let mut places = Vec::new();
+        for width_bits in widths {
+            let whole = match registers.next() {
+                Some(name) => self.register(arena, name),
+                None => {
+                    // The callee counts from below the return address. As many places as arguments are left.
+                    let (offset, bytes) = on_stack.next().unwrap_or_default();
+                    let offset = offset - i64::from(self.word_bytes());
+                    let memory = Region::Stack.variable_in(arena, self.address_bits);
+                    let stack = self.register(arena, self.stack_pointer);
+                    let address = arena.sum(self.word(offset as u128), &[(1, stack)]);
+                    arena.load(memory, address, bytes)
+                }
+            };
+            let same = arena.width_bits(whole) == *width_bits;
+            places.push(if same { whole } else { arena.extract(whole, 0, *width_bits) });
+        }
+        (places, self.parameter_bytes(widths))
+    }
+
     /// Bytes of stack, above the return address, that hold parameters of these widths.
     pub fn parameter_bytes(&self, widths: &[u32]) -> u32 {
         let last = self.stack_parameters(widths).last().copied();

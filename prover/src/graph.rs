@@ -67,12 +67,24 @@ pub struct Assumption {
 
 /// A call: an observable event. Its step does nothing else; it assigns fresh variables to the result, to all
 /// memory but the frame, and to whatever else the callee may change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// What front ends say of it is not all: what the callee leaves behind is one answer to both programs, and
+/// [`crate::calls`] puts it into their graphs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Call {
     /// Symbol of the callee.
     pub callee: String,
-    /// Values passed. On the machine side, all registers that may hold arguments.
+    /// Other symbols of the same function.
+    pub aliases: Vec<String>,
+    /// Values passed, with what the callee may rely on above them. On the machine side, the places that they are
+    /// in, once [`crate::calls`] has looked up how they are passed.
     pub arguments: Vec<ExprId>,
+    /// Variable of the source that takes the result.
+    pub result: Option<ExprId>,
+    /// Bits that the callee may rely on to be set: the machine owes them.
+    pub wanted: Vec<ExprId>,
+    /// Bytes from the stack pointer of the machine at the call up to the one at entry.
+    pub frame_bytes: Option<u32>,
 }
 
 /// A program as points and steps.

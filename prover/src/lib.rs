@@ -12,6 +12,7 @@
 pub mod abi;
 pub mod affine;
 pub mod bits;
+pub mod calls;
 pub mod domain;
 pub mod expr;
 pub mod graph;

@@ -44,7 +44,12 @@ pub struct FunctionCode {
     pub pc_thunks: BTreeMap<String, u8>,
     /// Where things are, if the linker has decided.
     pub image: Option<Arc<Image>>,
+    /// Functions that calls without a relocation lead to, by pc: those of its section, in a linked object all.
+    pub entries: Arc<Entries>,
 }
+
+/// Names of functions by where they begin.
+pub type Entries = BTreeMap<u64, Vec<String>>;
 
 /// The layout of a linked object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +139,9 @@ pub enum RelocationKind {
     Absolute32Signed,
     /// S + A - P, 32 bits.
     Relative32,
+    /// The same of a function, by way of a stub that the linker makes: in i386 code the stub needs the address of
+    /// [`GOT`] in ebx.
+    Stub32,
     /// The place of a constant that holds S, plus A - P.
     Got32,
     /// [`GOT`] + A - P, 32 bits.
@@ -232,18 +240,20 @@ impl ObjectFile {
             (kind, _) => return Err(refused(format!("a file of kind {kind:?}").to_lowercase())),
         };
         let names = names(&object);
-        let mut functions = Vec::new();
+        let (mut functions, mut homes) = (Vec::new(), Vec::new());
         let defined = |symbol: &object::Symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition();
         for symbol in all_symbols(&object).filter(defined) {
             // What a linker adds for itself has no size.
             let empty = image.is_some() && symbol.size() == 0;
             if let Some(index) = symbol.section_index().filter(|_| !empty) {
                 functions.push(function(file, &object, &symbol, index, &names, image.as_ref())?);
+                homes.push(image.is_none().then_some(index));
             }
         }
         let thunks: BTreeMap<String, u8> =
             object.symbols().filter(defined).filter_map(|symbol| pc_thunk(&object, &symbol)).collect();
         functions.iter_mut().for_each(|function| function.pc_thunks = thunks.clone());
+        add_entries(&mut functions, &homes, &names);
         if functions.is_empty() {
             return Err(ObjectError::Stripped { file: file.to_owned() });
         }
@@ -350,7 +360,30 @@ fn function(
         alignments,
         pc_thunks: BTreeMap::new(),
         image: image.cloned(),
+        entries: Arc::default(),
     })
+}
+
+/// Tells functions where the others are: of those in one section, or in one image. A name that several have stands
+/// for none.
+fn add_entries(functions: &mut [FunctionCode], homes: &[Option<SectionIndex>], names: &Names) {
+    let mut found: Vec<(Option<SectionIndex>, Entries)> = Vec::new();
+    for (function, home) in functions.iter().zip(homes) {
+        if names.get(function.name.as_str()) != Some(&1) {
+            continue;
+        }
+        let known = found.iter().position(|(known, _)| known == home).unwrap_or_else(|| {
+            found.push((*home, Entries::new()));
+            found.len() - 1
+        });
+        found[known].1.entry(function.low_pc).or_default().push(function.name.clone());
+    }
+    for (home, entries) in found {
+        let entries = Arc::new(entries);
+        for (function, _) in functions.iter_mut().zip(homes).filter(|(_, other)| **other == home) {
+            function.entries = entries.clone();
+        }
+    }
 }
 
 /// The symbol table, or what is left of it for the dynamic linker.
@@ -494,7 +527,8 @@ fn kind(architecture: object::Architecture, r_type: elf::RelocationType) -> Opti
     if architecture == object::Architecture::I386 {
         return match r_type {
             elf::R_386_32 => Some(RelocationKind::Absolute32),
-            elf::R_386_PC32 | elf::R_386_PLT32 => Some(RelocationKind::Relative32),
+            elf::R_386_PC32 => Some(RelocationKind::Relative32),
+            elf::R_386_PLT32 => Some(RelocationKind::Stub32),
             elf::R_386_GOTPC => Some(RelocationKind::GotPc),
             elf::R_386_GOTOFF => Some(RelocationKind::GotOffset),
             elf::R_386_GOT32 | elf::R_386_GOT32X => Some(RelocationKind::GotEntry),

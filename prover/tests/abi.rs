@@ -26,6 +26,7 @@ fn code(address_bits: u32, bytes: &[&[u8]]) -> FunctionCode {
         alignments: BTreeMap::new(),
         pc_thunks: BTreeMap::new(),
         image: None,
+        entries: Default::default(),
     }
 }
 

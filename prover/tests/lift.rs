@@ -141,13 +141,14 @@ fn code(bytes: &[u8]) -> FunctionCode {
         alignments: BTreeMap::new(),
         pc_thunks: BTreeMap::new(),
         image: None,
+        entries: Default::default(),
     }
 }
 
 #[test]
 fn what_is_not_followed_is_named_with_its_pc() {
     let error = |bytes: &[u8]| lift(&mut Arena::new(), &code(bytes)).unwrap_err().to_string();
-    assert_eq!(error(&[0x90, 0xe8, 0, 0, 0, 0, 0xc3]), "unsupported: call at 0x1");
+    assert_eq!(error(&[0x90, 0xe8, 0, 0, 0, 0, 0xc3]), "unsupported: call of a place without a name at 0x1");
     assert_eq!(error(&[0xff, 0xe0]), "unsupported: indirect jump at 0x0");
     assert_eq!(error(&[0xd9, 0xe8, 0xc3]), "unsupported: fld1 at 0x0");
     assert_eq!(error(&[0x90]), "unsupported: control that leaves the function at 0x1");

@@ -41,6 +41,17 @@ fn pair(inside: &str, first: &str, turn: &str, last: &str) -> Pair {
     }
 }
 
+/// A call of a function that nobody knows, with `val`.
+fn calling(call: &str) -> Pair {
+    Pair {
+        source: format!("{DATA}void h(int);\nint f(void) {{\n  h(val);\n  return X[val & 15];\n}}\n"),
+        assembly: format!(
+            "\t.text\n\t.globl f\n\t.type f, @function\nf:\n\tsubq $8, %rsp\n{call}\n\tmovl val(%rip), %eax\n\
+             \tandl $15, %eax\n\tmovl X(,%rax,4), %eax\n\taddq $8, %rsp\n\tret\n\t.size f, .-f\n"
+        ),
+    }
+}
+
 /// A pair whose only difference is what the class is there to notice.
 fn difference(class: Class) -> Option<Pair> {
     Some(match class {
@@ -65,6 +76,13 @@ fn difference(class: Class) -> Option<Pair> {
         }
         // Another result.
         Class::Observable => pair("", "", "", &format!("\tcmpl ${SECRET}, val(%rip)\n\tsete %al")),
+        // Another argument.
+        Class::Event => {
+            let call = |extra: &str| {
+                format!("\tmovl val(%rip), %edi\n\txorl %eax, %eax\n{extra}\taddl %eax, %edi\n\tcall h")
+            };
+            calling(&call(&format!("\tcmpl ${SECRET}, val(%rip)\n\tsete %al\n")))
+        }
         // A loop without end.
         Class::Progress => pair("", &format!("2:\tcmpl ${SECRET}, val(%rip)\n\tje 2b"), "", ""),
         // A pointer that is aligned only if the caller chose to.
@@ -109,6 +127,12 @@ fn verdict(pair: &Pair, required: Required) -> Verdict {
 #[test]
 fn without_a_difference_it_is_proved() {
     let verdict = verdict(&pair("", "", "", ""), Required::default());
+    assert!(matches!(verdict, Verdict::Proved(_)), "{}", said(&verdict));
+}
+
+#[test]
+fn the_twin_that_calls_with_the_same_is_proved() {
+    let verdict = verdict(&calling("\tmovl val(%rip), %edi\n\tcall h"), Required::default());
     assert!(matches!(verdict, Verdict::Proved(_)), "{}", said(&verdict));
 }
 

@@ -78,6 +78,10 @@ fn check_edge(scope: &Scope, at: &str, edge: &Edge, report: &mut Report) {
     if edge.machine.paths == Paths::Empty {
         report.add(Defect::MachineIdle { at: machine_at });
     }
+    let single = |set: &PathSet| matches!(set.paths, Paths::Step(..));
+    if edge.calls && !(single(&edge.source) && single(&edge.machine)) {
+        report.add(Defect::CallPaths { at: at.to_owned() });
+    }
 }
 
 pub(super) fn check_points(at: &str, set: &PathSet, what: &'static str, length: usize, report: &mut Report) {

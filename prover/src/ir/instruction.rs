@@ -1,5 +1,6 @@
 //! What a function consists of: blocks of instructions over values.
 
+use super::read_call::Extension;
 use super::types::Type;
 use crate::bits::Bits;
 
@@ -193,6 +194,12 @@ pub enum Operation {
         callee: String,
         /// Arguments.
         arguments: Vec<Typed>,
+        /// What a caller puts above each of them.
+        extensions: Vec<Extension>,
+        /// Names of its groups of attributes.
+        groups: Vec<String>,
+        /// Why it is no call that is made, returns once, and goes on.
+        refused: Option<String>,
     },
     /// Control does not get here.
     Unreachable,

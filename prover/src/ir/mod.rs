@@ -22,6 +22,7 @@ mod read_call;
 mod read_instruction;
 mod token;
 pub mod types;
+mod unusual;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use super::read_call::attributes;
 use super::read_instruction::{instruction, record};
 use super::token::{Token, tokens};
 use super::types::DataLayout;
-use super::{Function, Global, IrError, Module, Parameter};
+use super::{Function, Global, IrError, Module, Parameter, unusual};
 
 /// Lines with their numbers.
 type Lines<'a> = std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'a>>>;
@@ -42,6 +42,7 @@ pub(super) fn module(file: &str, text: &str) -> Result<Module, IrError> {
             return Err(malformed(format!("unexpected `{}`", line.chars().take(40).collect::<String>())));
         }
     }
+    unusual::refuse(text, &mut module.functions);
     Ok(module)
 }
 

@@ -82,8 +82,14 @@ fn skip_brackets(cursor: &mut Cursor) -> Result<(), Refusal> {
 pub(super) fn call(cursor: &mut Cursor) -> Result<Operation, Refusal> {
     attributes(cursor)?;
     let returns = cursor.type_name()?;
+    let mut refused = None;
     if matches!(cursor.rest.first(), Some(Token::Punctuation('('))) {
+        let before = cursor.rest;
         skip_brackets(cursor)?;
+        let skipped = &before[..before.len() - cursor.rest.len()];
+        if skipped.contains(&Token::Word("...".to_owned())) {
+            refused = Some("with a variable number of arguments".to_owned());
+        }
     }
     let callee = match cursor.next()? {
         Token::Global(name) => name.clone(),
@@ -94,12 +100,15 @@ pub(super) fn call(cursor: &mut Cursor) -> Result<Operation, Refusal> {
     cursor.expect('(')?;
     let arguments = cursor.list(')', |cursor| {
         let of = cursor.type_name()?;
-        attributes(cursor)?;
+        let extension = attributes(cursor)?;
         let value = cursor.value(&of)?;
-        Ok(Typed { of, value })
+        Ok((Typed { of, value }, extension))
     })?;
-    while let [Token::Hash(_), ..] = cursor.rest {
+    let (arguments, extensions) = arguments.into_iter().unzip();
+    let mut groups = Vec::new();
+    while let [Token::Hash(group), ..] = cursor.rest {
+        groups.push(group.clone());
         cursor.next()?;
     }
-    Ok(Operation::Call { returns, callee, arguments })
+    Ok(Operation::Call { returns, callee, arguments, extensions, groups, refused })
 }

@@ -4,7 +4,7 @@
 use super::{LiftError, unsupported};
 use crate::object_file::{FunctionCode, RelocationKind};
 use crate::x86;
-use iced_x86::{FlowControl, Instruction, Mnemonic};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Instructions that run one after the other; there is at least one.
@@ -34,6 +34,10 @@ pub(super) fn find(function: &FunctionCode) -> Result<Vec<Block>, LiftError> {
         }
         let instruction = decode(function, pc)?;
         let next = successors(&instruction, function)?;
+        // A call is a step of its own, with a point before it and one after it.
+        if is_call(&instruction) && pc_call(&instruction, function).is_none() {
+            leaders.insert(pc);
+        }
         if ends_block(&instruction, function) {
             leaders.extend(&next);
         }
@@ -98,6 +102,52 @@ pub(super) fn pc_call(instruction: &Instruction, function: &FunctionCode) -> Opt
     }
 }
 
+/// Whether it is a call of a place that is known.
+fn is_call(instruction: &Instruction) -> bool {
+    instruction.flow_control() == FlowControl::Call
+}
+
+/// What a block is that consists of a call.
+pub(super) struct Called {
+    /// Names of the function that is called; it may have several.
+    pub(super) names: Vec<String>,
+    /// Whether it is called by way of a stub that needs the address of the table of addresses in ebx.
+    pub(super) stub: bool,
+}
+
+/// The call that a block is, if it is one.
+pub(super) fn call_of(block: &Block, function: &FunctionCode) -> Result<Option<Called>, LiftError> {
+    match block.instructions.as_slice() {
+        [call] if is_call(call) && pc_call(call, function).is_none() => callees(call, function).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Whom a call of a known place calls.
+fn callees(call: &Instruction, function: &FunctionCode) -> Result<Called, LiftError> {
+    let field = call.ip()..call.next_ip();
+    let near = matches!(call.op_kind(0), OpKind::NearBranch64 | OpKind::NearBranch32);
+    let refused = |what: String| Err(unsupported(format!("call of {what}"), call.ip()));
+    match function.relocations.iter().find(|relocation| field.contains(&relocation.pc)) {
+        _ if !near => refused("a far place".into()),
+        // The field counts from its own address, the processor from the next instruction: -4 is the symbol itself.
+        Some(relocation) if relocation.addend == -4 && relocation.pc + 4 == call.next_ip() => {
+            match relocation.kind {
+                RelocationKind::Relative32 | RelocationKind::Stub32 => Ok(Called {
+                    names: vec![relocation.symbol.clone()],
+                    stub: relocation.kind == RelocationKind::Stub32,
+                }),
+                _ => refused(relocation.symbol.clone()),
+            }
+        }
+        Some(relocation) => refused(format!("something in {}", relocation.symbol)),
+        None => match function.entries.get(&call.near_branch_target()) {
+            Some(names) => Ok(Called { names: names.clone(), stub: false }),
+            None => refused("a place without a name".into()),
+        },
+    }
+}
+
 fn ends_block(instruction: &Instruction, function: &FunctionCode) -> bool {
     instruction.flow_control() != FlowControl::Next && pc_call(instruction, function).is_none()
 }
@@ -122,11 +172,11 @@ fn successors(instruction: &Instruction, function: &FunctionCode) -> Result<Vec<
         FlowControl::Return => Ok(Vec::new()),
         // A trap ends the path.
         FlowControl::Exception if instruction.mnemonic() == Mnemonic::Ud2 => Ok(Vec::new()),
-        FlowControl::Call | FlowControl::IndirectCall => {
-            let whom = relocated(instruction)
-                .map_or(String::new(), |relocation| format!(" of {}", relocation.symbol));
-            Err(unsupported(format!("call{whom}"), pc))
+        FlowControl::Call => {
+            callees(instruction, function)?;
+            Ok(vec![instruction.next_ip()])
         }
+        FlowControl::IndirectCall => Err(unsupported("call through a pointer", pc)),
         FlowControl::IndirectBranch => Err(unsupported("indirect jump", pc)),
         other => Err(unsupported(format!("{:?} ({other:?})", instruction.mnemonic()).to_lowercase(), pc)),
     }

@@ -46,15 +46,21 @@ fn unsupported(what: impl Into<String>, pc: u64) -> LiftError {
     LiftError::Unsupported { what: what.into(), pc }
 }
 
-/// The graph of a function, its expressions in `arena`.
+/// The graph of a function that calls no other, its expressions in `arena`.
 pub fn lift(arena: &mut Arena, function: &FunctionCode) -> Result<Graph, LiftError> {
     let graph = lift_by(arena, function, Partition::ByGlobal)?;
+    // What a call does to memory is for `calls` to say, which has the source beside it.
+    if let Some((call, edge)) = graph.edges.iter().find_map(|edge| Some((edge.call.as_ref()?, edge)))
+        && let Point::Pc(pc) = graph.points[edge.from.0 as usize]
+    {
+        return Err(unsupported(format!("call of {}", call.callee), pc));
+    }
     // A pointer that could not be followed may point to any global: then all but the frame is one region.
     if graph.needs_merging() { lift_by(arena, function, Partition::Merged) } else { Ok(graph) }
 }
 
 /// The same with a given cut of memory. The finest one is right only if the graph does not
-/// [need merging](Graph::needs_merging).
+/// [need merging](Graph::needs_merging), and calls in it say nothing of memory until [`crate::calls`] has.
 pub fn lift_by(arena: &mut Arena, function: &FunctionCode, partition: Partition) -> Result<Graph, LiftError> {
     let blocks = blocks::find(function)?;
     let origins = Origins::infer(arena, &blocks, function)?;
@@ -151,6 +157,7 @@ fn run_all(
     for (number, block) in blocks.iter().enumerate() {
         let layout = BlockLayout { origins, function, block: number, partition };
         let ran = run::block(arena, block, function, &layout)?;
+        let call = run::called(arena, block, function, origins.depth(number))?;
         for (guard, target) in ran.ways {
             let to = match target {
                 Point::Pc(pc) => {
@@ -166,7 +173,7 @@ fn run_all(
                 requirements: ran.requirements.clone(),
                 accesses: ran.accesses.clone(),
                 assumptions: Vec::new(),
-                call: None,
+                call: call.clone(),
             });
         }
     }

@@ -93,6 +93,14 @@ impl Origins {
         }
     }
 
+    /// How far the stack pointer is below where it was at entry when a block starts, if that is known.
+    pub(super) fn depth(&self, block: usize) -> Option<i64> {
+        match self.at_start[block].as_ref()?[crate::x86::state::RSP] {
+            Origin::Frame(offset) => offset.checked_neg(),
+            _ => None,
+        }
+    }
+
     /// The symbol and the constant distance from it that an address is, if it is that simple.
     pub(super) fn global_offset(&self, arena: &mut Arena, address: ExprId) -> Option<(String, u64)> {
         let normal = self.normaliser.borrow_mut().normal(arena, address);

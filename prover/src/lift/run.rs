@@ -1,14 +1,16 @@
 //! One block, run symbolically from variables: what it assigns and where it goes.
 
-use super::blocks::{Block, PcCall};
+use super::blocks::{Block, PcCall, call_of};
 use super::fixups::{Linked, linked};
 use super::{LiftError, unsupported};
+use crate::abi::Abi;
+use crate::bits::Bits;
 use crate::domain::{Domain, Fault, Layout, Requirement, Symbolic};
 use crate::expr::normal::Normaliser;
-use crate::expr::{Arena, ExprId, Sort};
-use crate::graph::Point;
-use crate::object_file::FunctionCode;
-use crate::region::Access;
+use crate::expr::{Arena, CommutativeOp, CompareOp, ExprId, Node, Sort};
+use crate::graph::{Call, Point};
+use crate::object_file::{FunctionCode, GOT};
+use crate::region::{Access, Region};
 use crate::x86::state::{Flag, RSP, State};
 use crate::x86::{Next, Stop, step_linked};
 
@@ -47,6 +49,9 @@ pub(super) fn block(
     function: &FunctionCode,
     layout: &dyn Layout,
 ) -> Result<Ran, LiftError> {
+    if call_of(block, function)?.is_some() {
+        return Ok(call(arena, block, function, layout));
+    }
     let prefix = format!("{:#x}.", block.start());
     let domain = Symbolic::new(std::mem::take(arena), &prefix, layout);
     let bits = function.address_bits;
@@ -91,6 +96,64 @@ pub(super) fn block(
     assignments.retain(|(variable, value)| normaliser.normal(arena, *value) != *variable);
     let (requirements, accesses) = (collected.requirements, collected.accesses);
     Ok(Ran { assignments, requirements, accesses, ways })
+}
+
+/// A call: the return address is pushed, and then all is unknown that the callee may change. Of memory outside of
+/// the frame nothing is said here, nor of the result: that is the callee's answer to both programs.
+fn call(arena: &mut Arena, block: &Block, function: &FunctionCode, layout: &dyn Layout) -> Ran {
+    let prefix = format!("{:#x}.unknown.", block.start());
+    let bits = function.address_bits;
+    let abi = Abi::of(bits);
+    let stack = abi.register(arena, abi.stack_pointer);
+    let top = arena.sum(abi.word(0).sub(abi.word(u128::from(abi.word_bytes()))), &[(1, stack)]);
+    let region = layout.region(arena, top);
+    let accesses = vec![Access { region, address: top, bytes: abi.word_bytes(), write: true }];
+    let domain = Symbolic::new(std::mem::take(arena), &prefix, layout);
+    let (_, places) = variables(&domain, bits);
+    *arena = domain.into_parts().0;
+    let kept: Vec<ExprId> = abi.kept().map(|name| abi.register(arena, name)).collect();
+    let mut assignments = Vec::new();
+    for place in places.into_iter().filter(|place| !kept.contains(place)) {
+        let Node::Variable(symbol) = arena.node(place) else { continue };
+        let name = format!("{prefix}{}", arena.name(*symbol));
+        let unknown = arena.variable(&name, arena.sort(place));
+        assignments.push((place, unknown));
+    }
+    let frame = Region::Stack.variable_in(arena, bits);
+    let unknown = arena.variable(&format!("{prefix}frame"), arena.sort(frame));
+    assignments.push((frame, unknown));
+    let always = arena.constant(Bits::bit(true));
+    let next = block.instructions[block.instructions.len() - 1].next_ip();
+    Ran { assignments, requirements: Vec::new(), accesses, ways: vec![(always, Point::Pc(next))] }
+}
+
+/// What a block that is a call says of it; `depth` is how far the stack pointer is below where it was at entry.
+pub(super) fn called(
+    arena: &mut Arena,
+    block: &Block,
+    function: &FunctionCode,
+    depth: Option<i64>,
+) -> Result<Option<Call>, LiftError> {
+    let Some(called) = call_of(block, function)? else { return Ok(None) };
+    let abi = Abi::of(function.address_bits);
+    let depth = depth.and_then(|depth| u32::try_from(depth).ok());
+    let Some(frame_bytes) = depth else {
+        return Err(unsupported("call with a frame of unknown size", block.start()));
+    };
+    // The stack pointer is a multiple of 16 where a call is.
+    let stack = abi.register(arena, abi.stack_pointer);
+    let rest = arena.constant(abi.word(15));
+    let low = arena.commutative(CommutativeOp::And, &[stack, rest]);
+    let zero = arena.constant(abi.word(0));
+    let mut wanted = vec![arena.compare(CompareOp::Eq, low, zero)];
+    if called.stub {
+        let register = abi.register(arena, "ebx");
+        let table = abi.address(arena, GOT);
+        wanted.push(arena.compare(CompareOp::Eq, register, table));
+    }
+    let mut aliases = called.names;
+    let callee = aliases.remove(0);
+    Ok(Some(Call { callee, aliases, wanted, frame_bytes: Some(frame_bytes), ..Call::default() }))
 }
 
 /// A call whose only effect is that a register, or the stack, has the pc. The return address is left below the

@@ -8,6 +8,7 @@
 //! | correlation | invariants and the machine's path imply that the source takes one of its paths |
 //! | preservation | and that the invariants of the end hold then |
 //! | access | and that the machine stays in the regions that the model gives it, and does not fault |
+//! | event | and, where both make a call, that it is the same one, with the same arguments and memory |
 //! | coverage | invariants imply that the machine takes a path of some edge |
 //! | satisfiable | the invariants have a model |
 //! | observable | at an exit, memory, result, registers and return address are as they should be |
@@ -120,6 +121,9 @@ impl Search<'_> {
         if required.has(Class::Correlation) {
             let shown = self.shown(&format!("{name} correlation"), &mut triple, &given, goal)?;
             certified.push(self.part(Claim::Correlation { edge: number }, &triple, &given, goal, shown));
+        }
+        if required.has(Class::Event) {
+            self.certify_event(product, number, edge, (&mut triple, &given), certified)?;
         }
         let given: Vec<ExprId> = given.iter().copied().chain([goal]).collect();
         if required.has(Class::Preservation) {
@@ -379,7 +383,7 @@ impl Search<'_> {
     }
 
     /// Shows a goal on an edge; says how, and whether that needed a defined source.
-    fn shown(
+    pub(super) fn shown(
         &mut self,
         name: &str,
         triple: &mut Triple,
@@ -393,7 +397,7 @@ impl Search<'_> {
         }
     }
 
-    fn part(
+    pub(super) fn part(
         &mut self,
         claim: Claim,
         triple: &Triple,

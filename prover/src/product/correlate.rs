@@ -4,6 +4,7 @@
 //! along, and a number of hops is a candidate only if the memories agree after it in every state. Where a loop
 //! writes nothing that would tell (a sum), the numbers of turns that the two loops still have to make do.
 
+use super::events::Calls;
 use super::flow::Path;
 use super::replay::Followed;
 use super::required::Class;
@@ -60,7 +61,9 @@ impl Search<'_> {
         }
         fitting.retain(|hops| {
             let step = Step { machine: path.clone(), source: hops.clone() };
-            !self.is_idle(product, node, path, hops) && !self.wrong.contains(&(at.0, at.1, step))
+            !self.is_idle(product, node, path, hops)
+                && self.is_paired(at, &step)
+                && !self.wrong.contains(&(at.0, at.1, step))
         });
         self.effort.candidates += fitting.len();
         if fitting.len() > 4 && path.to == at.1 {
@@ -123,8 +126,19 @@ impl Search<'_> {
         if found.is_empty() {
             found.extend(self.beyond_undefined(product, node, path));
         }
-        found.retain(|hops| !self.is_idle(product, node, path, hops));
+        let at = (from, product.nodes[node].machine);
+        found.retain(|hops| {
+            let step = Step { machine: path.clone(), source: hops.clone() };
+            !self.is_idle(product, node, path, hops) && self.is_paired(at, &step)
+        });
         found.into_iter().collect()
+    }
+
+    /// Whether the calls of both programs are pairs on a step, and can be after it.
+    fn is_paired(&self, at: (PointId, PointId), step: &Step) -> bool {
+        let setting = self.context.setting;
+        let to = step.source.last().copied().unwrap_or(at.0);
+        setting.calls(at, step) != Calls::Mixed && setting.may_meet(to, step.machine.to)
     }
 
     /// Whether the source would stay where it is on a whole cycle of the product.
@@ -229,7 +243,10 @@ impl Search<'_> {
     /// Whether the memories agree everywhere but in the frame.
     pub(super) fn same_memory(&self, state: &State) -> bool {
         let memories = &self.replay.memories;
-        memories.iter().all(|(left, right)| state.memories[*left].seems_same_as(&state.memories[*right]))
+        state.same_calls()
+            && memories
+                .iter()
+                .all(|(left, right)| state.memories[*left].seems_same_as(&state.memories[*right]))
     }
 
     /// Of hops that go with one turn of the machine's loop, the number that goes by the turns which the loops

@@ -2,6 +2,7 @@
 
 use super::certify::{Certified, proof_region};
 use super::columns::{Column, Columns, ELEMENT_BYTES, Place};
+use super::events::Calls;
 use super::flow::{self, Anchors};
 use super::node::{Bound, Invariant, Node, Operand};
 use super::problem::Setting;
@@ -338,6 +339,12 @@ fn proof_edge(setting: &Setting, product: &Product, number: usize, edge: &Edge) 
         }
         edges => steps(&setting.problem.machine, edges),
     };
+    let node = &product.nodes[edge.from];
+    let calls = match setting.calls((node.source, node.machine), &edge.step) {
+        Calls::None => false,
+        Calls::One(..) => true,
+        Calls::Mixed => return None,
+    };
     let mut hops = Vec::new();
     let mut from = product.nodes[edge.from].source;
     for to in &edge.step.source {
@@ -350,7 +357,7 @@ fn proof_edge(setting: &Setting, product: &Product, number: usize, edge: &Edge) 
         to: edge.to as u32,
         source: path_set(series(repeated(hops))),
         machine: path_set(machine),
-        calls: false,
+        calls,
     })
 }
 

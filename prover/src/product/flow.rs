@@ -1,6 +1,7 @@
 //! Shape of a graph: loop heads, anchors, paths between them, and which variables are live where.
 
-use crate::expr::{Arena, ExprId, Node};
+use crate::calls::is_reply;
+use crate::expr::{Arena, ExprId, Node, Sort};
 use crate::graph::{Graph, Point, PointId};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,6 +12,8 @@ pub struct Anchors {
     anchors: BTreeSet<PointId>,
     loop_heads: BTreeSet<PointId>,
     exit: Option<PointId>,
+    /// Points right before a call.
+    calls: BTreeSet<PointId>,
     /// Anchors with so many paths to the next ones that those with one end are taken together.
     crowded: BTreeSet<PointId>,
 }
@@ -23,8 +26,14 @@ impl Anchors {
     pub fn of(graph: &Graph) -> Anchors {
         let loop_heads = loop_heads(graph);
         let exit = graph.find(&Point::Exit);
-        let anchors: BTreeSet<PointId> = loop_heads.iter().copied().chain([PointId(0)]).chain(exit).collect();
-        let mut found = Anchors { anchors, loop_heads, exit, crowded: BTreeSet::new() };
+        // Calls are taken together one by one.
+        let calls: Vec<(PointId, PointId)> =
+            graph.edges.iter().filter(|edge| edge.call.is_some()).map(|edge| (edge.from, edge.to)).collect();
+        let around = calls.iter().flat_map(|(from, to)| [*from, *to]);
+        let anchors: BTreeSet<PointId> =
+            loop_heads.iter().copied().chain([PointId(0)]).chain(exit).chain(around).collect();
+        let calls = calls.into_iter().map(|(from, _)| from).collect();
+        let mut found = Anchors { anchors, loop_heads, exit, calls, crowded: BTreeSet::new() };
         let crowded = |from: &PointId| paths(graph, &found, *from, SINGLE_PATHS).is_none();
         found.crowded = found.anchors.iter().copied().filter(crowded).collect();
         found
@@ -62,6 +71,11 @@ impl Anchors {
     /// Whether a point is an anchor.
     pub fn contains(&self, point: PointId) -> bool {
         self.anchors.contains(&point)
+    }
+
+    /// Whether the step from a point is a call.
+    pub fn is_call(&self, point: PointId) -> bool {
+        self.calls.contains(&point)
     }
 
     /// Whether a point is the head of a loop.
@@ -139,7 +153,10 @@ pub fn liveness(arena: &Arena, graph: &Graph, at_exit: &[ExprId]) -> Vec<HashSet
     let mut variables = |id: ExprId| {
         let found = read.entry(id).or_insert_with(|| {
             let parts = arena.reachable(&[id]);
-            parts.into_iter().filter(|part| matches!(arena.node(*part), Node::Variable(_))).collect()
+            // An answer is nothing that a program has before it asks.
+            let own =
+                |part: &ExprId| matches!(arena.node(*part), Node::Variable(_)) && !is_reply(arena, *part);
+            parts.into_iter().filter(own).collect()
         });
         found.clone()
     };
@@ -154,6 +171,14 @@ pub fn liveness(arena: &Arena, graph: &Graph, at_exit: &[ExprId]) -> Vec<HashSet
             let after = live[edge.to.0 as usize].clone();
             let assigned: HashMap<ExprId, ExprId> = edge.assignments.iter().copied().collect();
             let mut before: Vec<ExprId> = variables(edge.guard);
+            for value in edge.call.iter().flat_map(|call| call.arguments.iter().chain(&call.wanted)) {
+                before.extend(variables(*value));
+            }
+            // A callee reads the memory that it changes.
+            if edge.call.is_some() {
+                let memories = edge.assignments.iter().map(|(variable, _)| *variable);
+                before.extend(memories.filter(|variable| matches!(arena.sort(*variable), Sort::Memory(_))));
+            }
             for access in &edge.accesses {
                 before.extend(variables(access.address));
             }
@@ -179,7 +204,6 @@ pub fn liveness(arena: &Arena, graph: &Graph, at_exit: &[ExprId]) -> Vec<HashSet
 mod tests {
     use super::*;
     use crate::bits::Bits;
-    use crate::expr::Sort;
     use crate::graph::Edge;
 
     fn graph(arena: &mut Arena, points: u32, ends: &[(u32, u32)]) -> Graph {

@@ -32,13 +32,18 @@ impl Search<'_> {
         }
         self.weaken_entry(product)?;
         let mut open: Vec<usize> = (0..product.edges.len()).collect();
+        self.weakened.clear();
         while let Some(number) = open.pop() {
             self.check_limits()?;
             let edge = product.edges[number].clone();
             match self.check(product, &edge)? {
                 Checked::Holds => {}
                 Checked::Weaker => {
-                    let leaving = product.edges.iter().enumerate().filter(|(_, other)| other.from == edge.to);
+                    // Runs that were taken further have weakened other nodes, too.
+                    let mut weaker = std::mem::take(&mut self.weakened);
+                    weaker.insert(edge.to);
+                    let leaving = product.edges.iter().enumerate();
+                    let leaving = leaving.filter(|(_, other)| weaker.contains(&other.from));
                     let again: Vec<usize> = leaving.map(|(other, _)| other).chain([number]).collect();
                     open.retain(|other| !again.contains(other));
                     open.extend(again);
@@ -89,6 +94,11 @@ impl Search<'_> {
                 return Ok(Checked::Wrong(format!("{name}: the source may take another path")));
             }
             Outcome::Open(reason) => return Ok(Checked::Wrong(format!("{name}: correlation: {reason}"))),
+        }
+        if self.options.required.has(Class::Event)
+            && let Err(reason) = self.check_event(product, edge, &mut triple, &name)?
+        {
+            return Ok(Checked::Wrong(reason));
         }
         self.check_kept(product, edge, &mut triple, &name)
     }

@@ -5,7 +5,7 @@
 //! - [`problem`]: what is to be proved; [`columns`] and [`node`]: the invariant at a pair of points;
 //! - [`replay`]: both programs on concrete states; [`refute`]: an input on which they differ;
 //! - [`triple`] and [`assumed`]: questions about one edge, settled by rewriting or by the solver;
-//! - [`search`], `correlate` and `infer`: finding a product (`depth_first` without ranking, to compare); [`certify`]: showing all its obligations, of the classes
+//! - [`search`], `correlate` and `infer`: finding a product (`depth_first` without ranking, to compare); [`certify`]: showing all its obligations (those of calls in `events`), of the classes
 //!   that [`required`] lists; [`document`]: the proof; [`locate`]: questions about variables at any pc of a proved
 //!   function.
 
@@ -16,6 +16,7 @@ mod correlate;
 mod depth_first;
 pub mod document;
 mod elements;
+mod events;
 pub mod flow;
 mod infer;
 pub mod locate;

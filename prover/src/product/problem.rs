@@ -4,6 +4,7 @@
 use super::flow::{Anchors, liveness};
 use crate::abi::Abi;
 use crate::bits::Bits;
+use crate::calls::{CallError, Convention};
 use crate::expr::{Arena, CommutativeOp, CompareOp, ExprId, Sort};
 use crate::graph::Graph;
 use crate::lift::RETURN_TARGET;
@@ -82,9 +83,9 @@ pub enum ProblemError {
     /// A result that is not in registers.
     #[error("unsupported: a result of {0} bits")]
     WideResult(u32),
-    /// A step that is a call.
-    #[error("unsupported: call of {0}")]
-    Call(String),
+    /// Calls that cannot be compared.
+    #[error("unsupported: {0}")]
+    Call(#[from] CallError),
 }
 
 /// Both programs with what is known about them before the search.
@@ -106,16 +107,11 @@ pub struct Setting {
 
 impl Setting {
     /// Looks at the problem; refuses what the search cannot do.
-    pub fn new(arena: &mut Arena, problem: Problem) -> Result<Setting, ProblemError> {
+    pub fn new(arena: &mut Arena, mut problem: Problem) -> Result<Setting, ProblemError> {
         let abi = problem.abi;
         let mut widths = problem.parameters.iter().map(|parameter| arena.width_bits(*parameter));
         if let Some(wide) = widths.find(|width_bits| !abi.passes(*width_bits)) {
             return Err(ProblemError::WideParameter(wide));
-        }
-        for edge in problem.source.edges.iter().chain(&problem.machine.edges) {
-            if let Some(call) = &edge.call {
-                return Err(ProblemError::Call(call.callee.clone()));
-            }
         }
         let accesses =
             problem.source.edges.iter().chain(&problem.machine.edges).flat_map(|edge| &edge.accesses);
@@ -123,6 +119,16 @@ impl Setting {
         regions.extend(problem.globals.iter().map(|global| Region::Global(global.symbol.clone())));
         regions.insert(Region::Rest);
         regions.remove(&Region::Stack);
+        let widths: Vec<u32> =
+            problem.parameters.iter().map(|parameter| arena.width_bits(*parameter)).collect();
+        let constants = problem.alignments.keys().map(|symbol| Region::Global(symbol.clone()));
+        let convention = Convention {
+            abi,
+            regions: &regions,
+            constants: constants.collect(),
+            bytes_above: abi.word_bytes() + abi.parameter_bytes(&widths),
+        };
+        convention.complete(arena, &mut problem.source, &mut problem.machine)?;
         let mut machine_exit: Vec<ExprId> = abi.kept().map(|name| abi.register(arena, name)).collect();
         machine_exit.push(arena.variable(RETURN_TARGET, Sort::Bits(abi.address_bits)));
         if let Some(returned) = problem.returned {

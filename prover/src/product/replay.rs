@@ -6,6 +6,7 @@ use super::triple::Step;
 use crate::expr::Arena;
 use crate::graph::PointId;
 use crate::region::Region;
+use crate::run::callee::Objects;
 use crate::run::memory::mixed;
 use crate::run::state::{State, Table};
 use crate::run::{Runner, Step as Ran};
@@ -38,8 +39,9 @@ pub enum Followed {
 impl Replay {
     /// Both programs, their variables in the table.
     pub fn new(arena: &mut Arena, setting: &Setting, table: &mut Table) -> Replay {
-        let source = Runner::new(arena, &setting.problem.source, table);
-        let machine = Runner::new(arena, &setting.problem.machine, table);
+        let objects = objects(arena, setting);
+        let source = Runner::calling(arena, &setting.problem.source, table, 0, &objects);
+        let machine = Runner::calling(arena, &setting.problem.machine, table, 1, &objects);
         // All that any state may be asked for has a place before the first state is made.
         let mut memories = Vec::new();
         for region in &setting.regions {
@@ -137,7 +139,10 @@ impl Replay {
                 Err(_) => return Followed::Undefined,
             }
         }
-        Followed::Together(state)
+        match state.same_calls() {
+            true => Followed::Together(state),
+            false => Followed::SourceElsewhere,
+        }
     }
 
     /// Offsets of words of the frame that the machine touches in a run from the entry, parameters included.
@@ -180,6 +185,16 @@ impl Replay {
         }
         found
     }
+}
+
+/// What callees change: globals that are no constants, and what parameters point to.
+fn objects(arena: &mut Arena, setting: &Setting) -> Objects {
+    let problem = &setting.problem;
+    let globals = problem.globals.iter().filter(|global| !problem.alignments.contains_key(&global.symbol));
+    let mut objects: Objects =
+        globals.map(|global| (problem.abi.address(arena, &global.symbol), global.size_bytes)).collect();
+    objects.extend(problem.pointers.iter().map(|pointer| (*pointer, 64)));
+    objects
 }
 
 /// A state in which both programs may begin: as the calling convention and the memory model want it, the

@@ -12,13 +12,14 @@ pub enum Class {
     Coverage,
     Satisfiable,
     Observable,
+    Event,
     /// No cycle of the product on which the source stays where it is.
     Progress,
 }
 
 impl Class {
     /// All classes.
-    pub const ALL: [Class; 8] = [
+    pub const ALL: [Class; 9] = [
         Class::Precondition,
         Class::Correlation,
         Class::Preservation,
@@ -26,6 +27,7 @@ impl Class {
         Class::Coverage,
         Class::Satisfiable,
         Class::Observable,
+        Class::Event,
         Class::Progress,
     ];
 }

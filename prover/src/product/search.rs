@@ -208,6 +208,8 @@ pub struct Search<'a> {
     pub(super) suspects: Vec<State>,
     /// What running one of them showed.
     pub refuted: Option<Refuted>,
+    /// Nodes that runs have weakened since somebody looked.
+    pub(super) weakened: HashSet<usize>,
 }
 
 impl<'a> Search<'a> {
@@ -240,6 +242,7 @@ impl<'a> Search<'a> {
             notes: Vec::new(),
             suspects: Vec::new(),
             refuted: None,
+            weakened: HashSet::new(),
         }
     }
 
@@ -595,10 +598,12 @@ impl<'a> Search<'a> {
                     }
                     if number > 0 && stopped == Advance::NoEdge {
                         // The last of a loop: its extremes are bounds.
-                        product.nodes[earlier.at].take_in(&earlier.state);
+                        if product.nodes[earlier.at].take_in(&earlier.state) {
+                            self.weakened.insert(earlier.at);
+                        }
                         product.nodes[earlier.at].keep(&earlier.state);
-                    } else if number > 0 {
-                        product.nodes[earlier.at].add(&earlier.state);
+                    } else if number > 0 && product.nodes[earlier.at].add(&earlier.state) {
+                        self.weakened.insert(earlier.at);
                     }
                     return;
                 }
@@ -607,11 +612,14 @@ impl<'a> Search<'a> {
             let at = run.at;
             visits.resize(product.nodes.len(), 0);
             visits[at] += 1;
-            if visits[at] <= ALL_VISITS || visits[at].is_multiple_of(SOME_VISITS) {
-                product.nodes[at].add(&run.state);
+            let taken_in = visits[at] <= ALL_VISITS || visits[at].is_multiple_of(SOME_VISITS);
+            if taken_in && product.nodes[at].add(&run.state) {
+                self.weakened.insert(at);
             }
         }
-        product.nodes[run.at].add(&run.state);
+        if product.nodes[run.at].add(&run.state) {
+            self.weakened.insert(run.at);
+        }
     }
 
     /// One edge further. A run that cannot go on is left somewhere on the way.
@@ -631,6 +639,10 @@ impl<'a> Search<'a> {
                 Ok(to) if to == *hop => point = to,
                 _ => return Advance::SourceElsewhere,
             }
+        }
+        // What callees answer to different questions says nothing.
+        if !run.state.same_calls() {
+            return Advance::SourceElsewhere;
         }
         run.at = edge.to;
         Advance::Moved

@@ -5,6 +5,7 @@
 //! left goes to the solver.
 
 use super::assumed::{Assumed, equal, spread_extension};
+use super::events::Calls;
 use super::flow::Path;
 use super::node::{Invariant, Node};
 use super::problem::Setting;
@@ -130,14 +131,22 @@ struct Lemma {
 impl Context<'_> {
     /// Runs both sides of an edge from a node.
     pub fn triple(&mut self, node: &Node, step: &Step) -> Option<Triple> {
+        let calls = self.setting.calls((node.source, node.machine), step);
         let assumed = Assumed::new(self.arena, &mut self.normaliser, self.setting, node)?;
         self.walks += 2;
         let (setting, arena) = (self.setting, &mut *self.arena);
         let name = self.walks.to_string();
-        let mut walker = Walker::new(&setting.problem.machine, &setting.machine_anchors, &format!("m{name}"));
+        // Only a call that both make, and nothing else, has one answer for both.
+        let shared = |walker| match calls {
+            Calls::One(..) => Walker::sharing_replies(walker, &format!("c{name}")),
+            Calls::None | Calls::Mixed => walker,
+        };
+        let walker = Walker::new(&setting.problem.machine, &setting.machine_anchors, &format!("m{name}"));
+        let mut walker = shared(walker);
         let start = walker.start(arena);
         let machine = walker.path(arena, start, node.machine, &step.machine);
-        let mut walker = Walker::new(&setting.problem.source, &setting.source_anchors, &format!("s{name}"));
+        let walker = Walker::new(&setting.problem.source, &setting.source_anchors, &format!("s{name}"));
+        let mut walker = shared(walker);
         let mut source = walker.start(arena);
         let mut from = node.source;
         for to in &step.source {

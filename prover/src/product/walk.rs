@@ -5,6 +5,7 @@
 
 use super::flow::{Anchors, Path};
 use crate::bits::Bits;
+use crate::calls::is_reply;
 use crate::expr::substitute::Substitution;
 use crate::expr::{Arena, CommutativeOp, ExprId, Node, Sort};
 use crate::graph::{Assumption, Edge, Graph, PointId};
@@ -47,12 +48,20 @@ pub struct Walker<'a> {
     /// Tells unknowns of different walks apart.
     name: String,
     unknowns: u32,
+    /// What answers of callees are called if another walk gets the same ones.
+    replies: Option<String>,
 }
 
 impl<'a> Walker<'a> {
     /// `name` is used for nothing else in the arena.
     pub fn new(graph: &'a Graph, anchors: &'a Anchors, name: &str) -> Walker<'a> {
-        Walker { graph, anchors, name: name.to_owned(), unknowns: 0 }
+        Walker { graph, anchors, name: name.to_owned(), unknowns: 0, replies: None }
+    }
+
+    /// The answer to a call is the one that another walk of the same name gets: for two programs that make the same
+    /// call, and one call only.
+    pub fn sharing_replies(self, name: &str) -> Walker<'a> {
+        Walker { replies: Some(name.to_owned()), ..self }
     }
 
     /// Does nothing.
@@ -165,6 +174,7 @@ impl<'a> Walker<'a> {
         let roots: Vec<ExprId> =
             values.chain(requirements).chain(assumptions).chain(addresses).chain([edge.guard]).collect();
         let parts = arena.reachable(&roots);
+        let replies: Vec<ExprId> = parts.iter().copied().filter(|part| is_reply(arena, *part)).collect();
         let unknowns: Vec<ExprId> = parts.into_iter().filter(|part| is_unknown(arena, *part)).collect();
         let mut replaced: Vec<(ExprId, ExprId)> =
             walk.values.iter().map(|(key, value)| (*key, *value)).collect();
@@ -173,6 +183,16 @@ impl<'a> Walker<'a> {
             let name = format!("unknown.{}.{}", self.name, self.unknowns);
             let fresh = arena.variable(&name, arena.sort(unknown));
             replaced.push((unknown, fresh));
+        }
+        // Each call has an answer of its own.
+        self.unknowns += 1;
+        let own = format!("{}.{}", self.name, self.unknowns);
+        let answer = self.replies.as_ref().unwrap_or(&own);
+        for reply in replies {
+            let Node::Variable(symbol) = arena.node(reply) else { continue };
+            let name = format!("reply.{answer}.{}", arena.name(*symbol));
+            let fresh = arena.variable(&name, arena.sort(reply));
+            replaced.push((reply, fresh));
         }
         Substitution::new(replaced)
     }

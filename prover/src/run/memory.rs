@@ -139,6 +139,11 @@ impl Memory {
         }
     }
 
+    /// A number that is the same for memories that [seem the same](Memory::seems_same_as).
+    pub fn fingerprint(&self) -> u64 {
+        mixed(mixed(self.key) ^ self.digest)
+    }
+
     /// Whether every byte seems to be the same: memories that are the same do, and of those that are not one pair in
     /// 2^64. Enough where a mistake costs nothing but time.
     pub fn seems_same_as(&self, other: &Memory) -> bool {

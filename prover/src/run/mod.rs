@@ -1,9 +1,10 @@
 //! Running graphs on concrete states. The search reads correlations off such runs, and a refutation is only
 //! one if it was seen here.
 //!
-//! - [`memory`]: pages, shared until written; [`state`]: values of both programs; [`code`]: compiled
+//! - [`memory`]: pages, shared until written; [`callee`]: made-up answers to calls; [`state`]: values of both programs; [`code`]: compiled
 //!   expressions; here: steps of a graph.
 
+pub mod callee;
 pub mod code;
 pub mod memory;
 pub mod state;
@@ -12,6 +13,7 @@ mod tests;
 
 use crate::expr::{Arena, ExprId};
 use crate::graph::{Graph, PointId};
+use callee::{Callee, Objects};
 use code::{Code, Values, with_values};
 use memory::Memory;
 use metaloc_proof::AssumptionKind;
@@ -22,6 +24,8 @@ use state::{State, Table};
 pub struct Runner {
     /// Ways out of each point.
     ways: Vec<Vec<Way>>,
+    /// Which of the two programs of a state this is.
+    program: usize,
 }
 
 #[derive(Debug)]
@@ -34,6 +38,7 @@ struct Way {
     requirements: usize,
     assumptions: Vec<AssumptionKind>,
     targets: Vec<Target>,
+    callee: Option<Callee>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +68,17 @@ pub enum Step {
 impl Runner {
     /// A runner for a graph; its variables get places in the table.
     pub fn new(arena: &Arena, graph: &Graph, table: &mut Table) -> Runner {
+        Runner::calling(arena, graph, table, 0, &Vec::new())
+    }
+
+    /// The same for one of two programs, 0 or 1, whose callees change these objects.
+    pub fn calling(
+        arena: &Arena,
+        graph: &Graph,
+        table: &mut Table,
+        program: usize,
+        objects: &Objects,
+    ) -> Runner {
         let mut ways: Vec<Vec<Way>> = graph.points.iter().map(|_| Vec::new()).collect();
         for (number, edge) in graph.edges.iter().enumerate() {
             let requirements = edge.requirements.iter().map(|requirement| requirement.condition);
@@ -82,9 +98,10 @@ impl Runner {
                 requirements: edge.requirements.len(),
                 assumptions: edge.assumptions.iter().map(|assumption| assumption.kind).collect(),
                 targets,
+                callee: edge.call.as_ref().map(|call| Callee::new(arena, table, edge, call, objects)),
             });
         }
-        Runner { ways }
+        Runner { ways, program }
     }
 
     /// The edge that is taken from a point; none if none leaves. Guards of a point exclude each other: the first
@@ -100,6 +117,9 @@ impl Runner {
     /// One step from a point.
     pub fn step(&self, point: PointId, state: &mut State) -> Step {
         let Some(way) = self.way(point, state) else { return Step::End };
+        if let Some(callee) = &way.callee {
+            callee.answer(state, self.program);
+        }
         with_values(|values| {
             way.body.run(state, values);
             let set = |number: usize| way.body.result(values, number).is_set();

@@ -49,7 +49,12 @@ impl Table {
                 _ => Memory::made_up(key),
             }
         });
-        State { bits: bits.collect(), memories: memories.collect(), surprises: mixed(seed ^ 4) }
+        State {
+            bits: bits.collect(),
+            memories: memories.collect(),
+            surprises: mixed(seed ^ 4),
+            calls: [0; 2],
+        }
     }
 
     /// A state with a value for each place that the table has got since it was made.
@@ -57,6 +62,7 @@ impl Table {
         let mut whole = self.made_up(state.surprises);
         whole.bits[..state.bits.len()].copy_from_slice(&state.bits);
         whole.memories[..state.memories.len()].clone_from_slice(&state.memories);
+        whole.calls = state.calls;
         whole
     }
 
@@ -64,6 +70,7 @@ impl Table {
     /// so by the caller: a model speaks of single bytes.
     pub fn with_model(&self, arena: &Arena, like: &State, model: &Assignment) -> State {
         let mut state = self.made_up(model.seed);
+        state.calls = like.calls;
         state.bits[..like.bits.len()].copy_from_slice(&like.bits);
         state.memories[..like.memories.len()].clone_from_slice(&like.memories);
         for (variable, place) in &self.bits {
@@ -93,9 +100,17 @@ pub struct State {
     pub memories: Vec<Memory>,
     /// Where values come from that nobody knows; changes with every step.
     pub(super) surprises: u64,
+    /// The calls that each program has made, as one number: whom, with what, in which memory, after which others. 0
+    /// for none.
+    pub calls: [u64; 2],
 }
 
 impl State {
+    /// Whether both programs have made the same calls, as far as one number tells.
+    pub fn same_calls(&self) -> bool {
+        self.calls[0] == self.calls[1]
+    }
+
     /// A value that nobody knows.
     pub(super) fn surprise(&self, number: u64) -> u128 {
         let half = |which: u64| u128::from(mixed(mixed(self.surprises ^ which) ^ number));

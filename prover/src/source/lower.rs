@@ -9,7 +9,7 @@ use super::{LowerError, Peek, SourceFunction, SourceParameter};
 use crate::domain::{Domain, Layout, Symbolic};
 use crate::expr::{Arena, ExprId, Sort};
 use crate::graph::{Call, Edge, Graph, Point, PointId};
-use crate::ir::{Block, Function, Instruction, Module, Operation, Type, Value};
+use crate::ir::{Block, Extension, Function, Instruction, Module, Operation, Type, Value};
 use crate::region::{Partition, Region, SOURCE_PREFIX};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -326,14 +326,28 @@ fn run_in<'a>(
 
 /// A call that others can see, and the fresh value of its result.
 fn event(state: &Run, instruction: &Instruction) -> Result<(Call, Option<(ExprId, ExprId)>), String> {
-    let Operation::Call { returns, callee, arguments } = &instruction.operation else {
+    let Operation::Call { returns, callee, arguments, extensions, refused, .. } = &instruction.operation
+    else {
         return Err("no call".into());
     };
-    let values = arguments.iter().map(|argument| state.value(&argument.value, &argument.of));
-    let call = Call { callee: callee.clone(), arguments: values.collect::<Result<_, _>>()? };
+    if let Some(what) = refused {
+        return Err(format!("call of {callee}, {what}"));
+    }
+    let mut values = Vec::new();
+    for (argument, extension) in arguments.iter().zip(extensions) {
+        let value = state.value(&argument.value, &argument.of)?;
+        // A callee may rely on what the caller has to put above.
+        values.push(match extension {
+            Extension::Zero if state.domain.width_bits(value) < 32 => state.domain.zero_extend(value, 32),
+            Extension::Sign if state.domain.width_bits(value) < 32 => state.domain.sign_extend(value, 32),
+            _ => value,
+        });
+    }
+    let mut call = Call { callee: callee.clone(), arguments: values, ..Call::default() };
     let Some(name) = &instruction.result else { return Ok((call, None)) };
     let width_bits = state.context.width_bits(returns)?;
     let variable = state.domain.variable(&format!("%{name}"), width_bits);
+    call.result = Some(variable);
     let fresh = state.domain.variable(&format!("{SOURCE_PREFIX}call.{callee}.%{name}"), width_bits);
     Ok((call, Some((variable, fresh))))
 }

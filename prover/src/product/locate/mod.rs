@@ -55,6 +55,9 @@ pub enum LocateError {
     /// The code has no graph.
     #[error(transparent)]
     Lift(#[from] LiftError),
+    /// It calls others: what registers hold at a call is not what a debugger sees of the caller while the callee runs.
+    #[error("unsupported: places of variables in a function that makes calls")]
+    Calls,
     /// No problem of the prover's.
     #[error(transparent)]
     Problem(#[from] ProblemError),
@@ -138,6 +141,10 @@ impl Locator {
         program: &Program,
         limits: Limits,
     ) -> Result<Locator, LocateError> {
+        // What a debugger sees of a caller while the callee runs is not the state at the call.
+        if function.edges.iter().any(|edge| edge.calls) {
+            return Err(LocateError::Calls);
+        }
         let ir = module.function(&code.name)?;
         let mut arena = Arena::new();
         let partition = match pair(&mut arena, module, ir, code) {
