@@ -84,6 +84,8 @@ mod tests {
     fn with_its_location_or_with_other_users() {
         assert_eq!(gathered("@4", "phi", ""), [""; 0]);
         assert_eq!(gathered("@0", "phi", ""), [""; 0]);
+        // Somebody chose it: it is that of nothing that follows.
+        assert_eq!(gathered("@1", "phi", ""), [""; 0]);
         for (user, more) in [("add", ""), ("phi", "%8 sub(%6),")] {
             assert_eq!(gathered("@3", user, more), [""; 0]);
             assert!(!gathered("", user, more).iter().any(|found| found.contains("split_phi")));
