@@ -108,6 +108,10 @@ pub struct Function {
     pub machine: MachineCode,
     /// Width of the returned value; `null` for void.
     pub returns_bits: Option<u32>,
+    /// Symbols of the globals that its memory is cut into; all of the document's if it does not say. Those of other
+    /// functions only are a part of the rest of its memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub globals: Option<Vec<String>>,
     /// IR values named below.
     pub values: Vec<Value>,
     /// Source variables named below.

@@ -56,6 +56,38 @@ fn s000_is_proved_and_the_proof_is_confirmed_by_a_solver() {
     assert!(refused.stderr.contains("not a proof"), "{}", refused.stderr);
 }
 
+/// Each with a global of its own, one of which calls: all in one document, which is one that can be read again.
+#[test]
+fn functions_with_other_globals_are_proved_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let text = "extern int X[99], Y[99], last; int next(int);
+        void up(void) { X[3] += 1; }
+        void down(void) { Y[4] -= 2; }
+        int ask(int n) { return next(n) + last; }";
+    std::fs::write(at("three.c"), text).unwrap();
+    let compile =
+        metaloc_toolchain::process::Task::new("gcc-12").args(["-O2", "-g", "-fno-pic", "-fwrapv", "-c"]);
+    let compiled = compile.arg(at("three.c")).arg("-o").arg(at("three.o")).run().unwrap();
+    assert!(compiled.exit.success(), "{}", compiled.stderr_text());
+    let prove = metaloc().arg("prove").arg(at("three.o")).arg("--source").arg(at("three.c"));
+    ran(prove.args(["--flag", "-fwrapv", "-o"]).arg(at("proof.json"))).with_status(0);
+    let proof: Value = serde_json::from_slice(&std::fs::read(at("proof.json")).unwrap()).unwrap();
+    let functions = proof["functions"].as_array().unwrap();
+    let globals: Vec<&Value> = functions.iter().map(|function| &function["globals"]).collect();
+    assert_eq!(globals, [&serde_json::json!(["X"]), &serde_json::json!(["Y"]), &serde_json::json!(["last"])]);
+    let calls =
+        |function: &Value| function["edges"].as_array().unwrap().iter().any(|edge| edge["calls"] == true);
+    assert_eq!(functions.iter().map(calls).collect::<Vec<_>>(), [false, false, true]);
+    let checked = ran(metaloc().args(["prove", "--check"]).arg(at("proof.json"))).with_status(0).stdout;
+    assert!(checked.ends_with("confirmed by z3, 0 open, 0 refuted\n"), "{checked}");
+    // Values in a function that calls are not followed, and nothing is said of them.
+    let repair = metaloc().arg("repair").arg(at("three.o")).arg("--source").arg(at("three.c"));
+    let repair = repair.args(["--flag", "-fwrapv", "--function", "ask", "-o"]).arg(at("out.o"));
+    ran(repair).with_status(0);
+    assert_eq!(std::fs::read(at("out.o")).unwrap(), std::fs::read(at("three.o")).unwrap());
+}
+
 #[test]
 fn a_hand_written_proof_is_only_asserted() {
     let proof = regress("proofs/equal/s000-gcc12-nopic.json");

@@ -65,7 +65,7 @@ fn needed(scope: &Scope) -> Vec<Claim> {
 }
 
 fn observables<'a>(scope: &'a Scope) -> impl Iterator<Item = Observable> + 'a {
-    let globals = scope.document.globals.iter();
+    let globals = scope.globals();
     let regions =
         globals.map(|global| Region::Global { symbol: global.symbol.clone() }).chain([Region::Rest]);
     let returned = scope.function.returns_bits.map(|_| Observable::ReturnValue);

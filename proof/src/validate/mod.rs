@@ -13,7 +13,7 @@ mod sums;
 mod tables;
 
 use crate::defect::Defect;
-use crate::document::{Document, Function, SCHEMA};
+use crate::document::{Document, Function, Global, SCHEMA};
 
 /// All that is wrong with a document; empty for a proof.
 pub fn defects(document: &Document) -> Vec<Defect> {
@@ -38,7 +38,13 @@ struct Scope<'a> {
     at: String,
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    /// The globals that the function's memory is cut into.
+    fn globals(&self) -> impl Iterator<Item = &'a Global> {
+        let own = self.function.globals.as_ref();
+        self.document.globals.iter().filter(move |global| own.is_none_or(|own| own.contains(&global.symbol)))
+    }
+
     fn at(&self, rest: impl std::fmt::Display) -> String {
         format!("{}.{rest}", self.at)
     }

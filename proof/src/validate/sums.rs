@@ -136,7 +136,7 @@ fn check_memory_width(at: &str, width_bits: u32, report: &mut Report) -> bool {
 }
 
 fn check_symbol(scope: &Scope, at: &str, symbol: &str, report: &mut Report) -> bool {
-    let known = scope.document.globals.iter().any(|global| global.symbol == symbol);
+    let known = scope.globals().any(|global| global.symbol == symbol);
     if !known {
         report.add(Defect::UnknownGlobal { at: at.to_owned(), symbol: symbol.to_owned() });
     }
@@ -154,9 +154,8 @@ fn check_bytes(
     if !check_symbol(scope, at, symbol, report) {
         return;
     }
-    let globals = &scope.document.globals;
     let size_bytes =
-        globals.iter().find(|global| global.symbol == symbol).map_or(0, |global| global.size_bytes);
+        scope.globals().find(|global| global.symbol == symbol).map_or(0, |global| global.size_bytes);
     let inside = offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= size_bytes);
     if !inside {
         let symbol = symbol.to_owned();

@@ -30,6 +30,19 @@ pub(super) fn check_document(document: &Document, report: &mut Report) {
     }
 }
 
+/// The globals of a function are some of the document's.
+fn check_globals(scope: &Scope, report: &mut Report) {
+    let mut named = HashSet::new();
+    for (number, symbol) in scope.function.globals.iter().flatten().enumerate() {
+        let at = scope.at(format_args!("globals[{number}]"));
+        if !scope.document.globals.iter().any(|global| global.symbol == *symbol) {
+            report.add(Defect::UnknownGlobal { at, symbol: symbol.clone() });
+        } else if !named.insert(symbol) {
+            report.add(Defect::Twice { at, what: format!("global `{symbol}`") });
+        }
+    }
+}
+
 pub(super) fn check_function(scope: &Scope, report: &mut Report) {
     let function = scope.function;
     let code = &function.machine;
@@ -39,6 +52,7 @@ pub(super) fn check_function(scope: &Scope, report: &mut Report) {
         report.add(Defect::EmptyRange { at: scope.at("machine"), low_pc, high_pc });
     }
     check_width(&scope.at("returns_bits"), function.returns_bits.unwrap_or(1), report);
+    check_globals(scope, report);
     check_ids(scope, report);
     for value in &function.values {
         check_width(&scope.at(format_args!("values[{}]", value.id)), value.width_bits, report);

@@ -79,6 +79,7 @@ pub fn function(
             sha256: sha256(&code.bytes),
         },
         returns_bits: described.source.returns_bits,
+        globals: Some(setting.problem.globals.iter().map(|global| global.symbol.clone()).collect()),
         values: values.table(arena),
         variables: variables(described.source),
         source_points,
