@@ -159,7 +159,10 @@ fn reads(body: &[&str]) -> Vec<(usize, usize)> {
     );
     let edge = (0..locator.edges()).max_by_key(|edge| locator.source(*edge).len().min(13)).unwrap();
     let found = locator.reads(edge).unwrap();
-    found.into_iter().map(|(machine, source)| (machine, locator.source(edge)[source].round)).collect()
+    let round = |(machine, source): (usize, usize)| (machine, locator.source(edge)[source].round);
+    let mut found: Vec<(usize, usize)> = found.into_iter().map(round).collect();
+    found.dedup();
+    found
 }
 
 #[test]

@@ -10,7 +10,8 @@
 //! the edge goes on, nor on anything that was used to find it.
 //!
 //! - [`positions`]: edges as positions; [`walks`]: both programs run to them; [`invariants`]: what holds at a node;
-//!   [`reads`]: what instructions read that the source reads; [`forms`]: material for guesses; [`show`]: the questions; [`contradict`]: wrong on some run; [`entries`]: what was shown, for the document.
+//!   [`reads`]: what instructions read that the source reads; [`forms`]: material for guesses; [`show`]: the questions;
+//!   [`contradict`]: wrong on some run; [`entries`]: what was shown, for the document.
 
 mod contradict;
 mod entries;
