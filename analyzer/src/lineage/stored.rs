@@ -108,15 +108,15 @@ mod tests {
     /// What computes the part is used by something else, too, which is a statement's.
     #[test]
     fn what_others_use_is_judged() {
-        let found = |ret: &str| {
+        let found = |other: &str| {
             Scene::judge(&format!(
                 "before
-                 b0: %1 store, %2 load @2, %7 add @7, %3 ret(%2) @3
+                 b0: %7 add @7, %1 store, %2 load @2, %3 ret(%2) @3
                  after
-                 b0: %4 lshr, %5 trunc(%4), %8 shl(%4), %3 ret(%5{ret}) @3
+                 b0: %4 lshr, %8 shl{other} @7, %5 trunc(%4), %3 ret(%5+%8) @3
                  events
                  create %4
-                 insert %4 b0 %1
+                 insert %4 b0 %7
                  create %5
                  insert %5 b0 %1
                  create %6 store(%5)
@@ -128,6 +128,7 @@ mod tests {
                  erase %2
                  create %8
                  insert %8 b0 %7
+                 set %8 @7
                  replace %7 %8
                  remove %7 b0
                  erase %7
@@ -135,7 +136,8 @@ mod tests {
                  erase %6"
             ))
         };
-        assert_eq!(found("+%8"), ["lost_replacement certain lost preserve %8 <- %7"]);
+        assert_eq!(found("(%4)"), ["lost_expansion likely lost preserve %4 <- %7"]);
+        assert_eq!(found(""), [""; 0]);
     }
 
     #[test]

@@ -247,7 +247,9 @@ fn take(
 
 fn print_summary(summary: &Summary) -> Result<()> {
     for result in &summary.functions {
-        let reason = result.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+        // The verdict has said so.
+        let bare = |reason: &String| format!(": {}", reason.strip_prefix("unsupported: ").unwrap_or(reason));
+        let reason = result.reason.as_ref().map_or(String::new(), bare);
         output::print(&format!(
             "{}: {}{reason} ({:.1} s, {} obligations, settled {} by rewriting, {} questions to the solver)\n",
             result.name,
