@@ -8,7 +8,7 @@ use super::search::{Edge, Failure, Product, Search, Wrong};
 use super::triple::{Context, Goal, Outcome, Shown, Step, Triple};
 use super::walk::and;
 use crate::bits::Bits;
-use crate::expr::{ExprId, Node as Expr, evaluate};
+use crate::expr::{CompareOp, ExprId, Node as Expr, evaluate};
 use crate::run::state::State;
 
 /// States that complete a model, one after the other, without anything new.
@@ -359,6 +359,13 @@ impl Search<'_> {
             problem.source.edges.iter().chain(&problem.machine.edges).map(|edge| edge.guard).collect();
         let arena = &mut *self.context.arena;
         let mut found = Compared::default();
+        let of_source: Vec<ExprId> = problem.source.edges.iter().map(|edge| edge.guard).collect();
+        found.unsigned = arena.reachable(&of_source).into_iter().any(|id| match *arena.node(id) {
+            Expr::Compare(CompareOp::Ult, left, right) => {
+                [left, right].iter().all(|side| arena.as_constant(*side).is_none())
+            }
+            _ => false,
+        });
         for id in arena.reachable(&guards) {
             let Expr::Compare(_, left, right) = *arena.node(id) else { continue };
             for (side, other) in [(left, right), (right, left)] {

@@ -24,6 +24,9 @@ pub struct Compared {
     /// Multiples of one term that guards compare with a constant: factor, what is added, and constants as above. A
     /// check at run time that two arrays are far apart is of this form.
     pub multiples: BTreeSet<(Bits, Bits, Bits)>,
+    /// Whether the source asks which of two values is less, both taken without sign: a counter of type `size_t`, or
+    /// a pointer, and its end.
+    pub unsigned: bool,
 }
 
 impl Node {
@@ -86,6 +89,10 @@ impl Node {
                         (|| Operand::Column((*left).clone()), || Operand::Column((*right).clone()));
                     proposed.push((CompareOp::Slt, false, left(), right()));
                     proposed.push((CompareOp::Slt, true, left(), right()));
+                    if compared.unsigned {
+                        proposed.push((CompareOp::Ult, false, left(), right()));
+                        proposed.push((CompareOp::Ult, true, left(), right()));
+                    }
                 }
             }
             proposed.extend(self.ends(side, columns, &defined));
