@@ -75,13 +75,25 @@ pub trait Proved {
     fn contradict(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, Self::Error>;
 }
 
-/// What is known of a function.
+/// Which points of the source the pcs of a function belong to: the same for all variants.
 #[derive(Debug, Clone)]
-pub struct Derived {
-    /// What can be claimed.
-    pub claims: FunctionClaims,
+pub struct Schedule {
+    places: Occurrences,
+    points: BTreeMap<u64, Vec<At>>,
+}
+
+impl Schedule {
+    /// Asks for all of them.
+    pub fn new<P: Proved>(proved: &mut P, said: &Said) -> Result<Schedule, P::Error> {
+        let places = occurrences(proved, said)?;
+        let points = points(&places);
+        Ok(Schedule { places, points })
+    }
+
     /// By pc, where its point of the source is known: where it occurs.
-    pub points: BTreeMap<u64, Vec<At>>,
+    pub fn points(&self) -> &BTreeMap<u64, Vec<At>> {
+        &self.points
+    }
 }
 
 /// What can be claimed of a function.
@@ -89,11 +101,10 @@ pub fn derive<P: Proved>(
     proved: &mut P,
     code: FunctionCode,
     said: &Said,
+    Schedule { places, points }: &Schedule,
     variant: Variant,
-) -> Result<Derived, P::Error> {
-    let places = occurrences(proved, said)?;
+) -> Result<FunctionClaims, P::Error> {
     let instructions = proved.instructions();
-    let points = points(&places);
     let mut variables = Vec::new();
     for (number, variable) in proved.variables().into_iter().enumerate() {
         let mut claims = VariableClaims {
@@ -140,7 +151,7 @@ pub fn derive<P: Proved>(
         }
         variables.push(claims);
     }
-    Ok(Derived { claims: FunctionClaims { code, instructions, variables }, points })
+    Ok(FunctionClaims { code, instructions, variables })
 }
 
 /// The pcs whose point of the source is known wherever they occur. Where the line table says another line, a debugger

@@ -67,8 +67,9 @@ fn the_counter_of_s000_is_true_at_every_pc_of_its_loop() {
     let (object, source) = (regress("objects/s000-gcc12-nopic.o"), regress("objects/s000.ll"));
     let (repaired, proof) = (folder.path().join("s000.o"), folder.path().join("proof.json"));
     let repair = metaloc().arg("repair").arg(&object).arg("--source").arg(&source).arg("-o").arg(&repaired);
-    let said =
-        ran(repair.args(["--stats", "--format", "json", "--write-proof"]).arg(&proof)).with_status(0).stdout;
+    let said = ran(repair.args(["--ablation", "--format", "json", "--write-proof"]).arg(&proof))
+        .with_status(0)
+        .stdout;
     let said: Value = serde_json::from_str(&said).unwrap();
     assert!(schema().is_valid(&said), "{said}");
     let mut more = said.clone();
@@ -78,6 +79,10 @@ fn the_counter_of_s000_is_true_at_every_pc_of_its_loop() {
     let number = |name: &str| total[name].as_u64().unwrap();
     // The six instructions of the loop had nothing before.
     assert_eq!((number("V"), number("M"), number("corrected")), (1, LOOP.len() as u64, 0), "{said}");
+    // The node, up to the instruction that changes the register, and what can be undone.
+    let less = said["ablation"].as_array().unwrap();
+    let less = less.iter().map(|one| (one["variant"].as_str().unwrap(), one["total"]["M"].as_u64().unwrap()));
+    assert_eq!(less.collect::<Vec<_>>(), [("none", 1), ("forward", 2), ("reversible", 6)], "{said}");
 
     // Every value that was written is an obligation of the proof, for each point of the source that its instruction
     // belongs to, and a solver confirms all of them.
@@ -119,6 +124,52 @@ fn the_counter_of_s000_is_true_at_every_pc_of_its_loop() {
         assert_eq!(counter, [0, 4, 8].map(|step| (first + step).to_string()), "{pc:#x}");
         assert_eq!(lldb(&program, "s000", pc, 3, "i"), counter, "lldb at {pc:#x}");
     }
+}
+
+#[test]
+fn counts_are_for_people_and_spreadsheets() {
+    let (object, source) = (regress("objects/s000-gcc12-nopic.o"), regress("objects/s000.ll"));
+    let repair = || metaloc().arg("repair").arg(&object).arg("--source").arg(&source);
+    let folder = tempfile::tempdir().unwrap();
+    let proof = folder.path().join("proof.json");
+    let text =
+        ran(repair().args(["--stats", "--ablation", "--write-proof"]).arg(&proof)).with_status(0).stdout;
+    let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("function ")).collect();
+    let first = |row: &&str| row.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+    let expected =
+        ["function verdict", "s000 proved", "total 12", "total none", "total forward", "total reversible"];
+    assert_eq!(rows.iter().map(first).collect::<Vec<_>>(), expected, "{text}");
+    let csv = ran(repair().args(["--format", "csv", "--proof"]).arg(&proof)).with_status(0).stdout;
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines[0][..8], ["function", "verdict", "T", "U", "V", "O", "M", "I"], "{csv}");
+    assert_eq!(lines[1][..3], ["s000", "proved", "12"], "{csv}");
+    assert_eq!(lines[2][..2], ["total", ""], "{csv}");
+    assert_eq!(lines[1][2..], lines[2][2..], "{csv}");
+}
+
+#[test]
+fn kernels_are_repaired_from_kept_proofs() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = || {
+        let bench = metaloc().args(["bench", "repair", "--only", "s000", "--ablation", "--format", "json"]);
+        let said = ran(bench.arg("--proofs").arg(folder.path())).with_status(0).stdout;
+        let mut said: Value = serde_json::from_str(&said).unwrap();
+        said["kernels"][0]["seconds"].take();
+        said
+    };
+    let first = bench();
+    let row = &first["kernels"][0];
+    assert_eq!((&row["after"]["true"], &row["before"]["true"]), (&6.into(), &0.into()), "{first}");
+    assert_eq!(row["variants"].as_array().unwrap().len(), 3, "{first}");
+    let proofs: Vec<PathBuf> =
+        std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(proofs.len(), 1);
+    assert_eq!(bench(), first);
+    // It is used: what is no proof of it is an error.
+    std::fs::write(&proofs[0], "{}").unwrap();
+    let bench = metaloc().args(["bench", "repair", "--only", "s000", "--proofs"]).arg(folder.path());
+    let refused = ran(bench).with_status(2);
+    assert!(refused.stdout.contains("s000: not measured"), "{}", refused.stdout);
 }
 
 #[test]
@@ -216,5 +267,62 @@ int f(int n) {
         let refused = ran(repair(arguments)).with_status(2);
         assert!(refused.stderr.contains(said), "{}", refused.stderr);
         assert!(!place("out.o").exists());
+    }
+}
+
+/// The paper's example (figure 2): the counter of s000 is printed as 0 throughout its loop, here for clang-19.
+#[test]
+fn the_paper_s_session_prints_the_true_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let text = |name: &str| place(name).display().to_string();
+    let source = regress("kernels/s000.c");
+    let body = std::fs::read_to_string(&source).unwrap();
+    let line = 1 + body.lines().position(|line| line.contains("X[i] =")).unwrap();
+    let driver = "int X[32000], Y[32000], val = 3; int s000(void); int main(void) { return s000(); }";
+    std::fs::write(place("main.c"), driver).unwrap();
+    let flags = ["-O2", "-g", "-fno-pic", "-fwrapv", "-c"].map(str::to_owned);
+    let paths = [source.display().to_string(), "-o".into(), text("s000.o")];
+    output("clang-19", &[&flags[..], &paths].concat());
+    let repair = metaloc().arg("repair").arg(place("s000.o")).arg("--source").arg(&source);
+    ran(repair.arg("--flag=-fwrapv").arg("-o").arg(place("repaired.o"))).with_status(0);
+    let session = |object: &str| {
+        output("gcc-12", &["-no-pie".into(), text("main.c"), text(object), "-o".into(), text("program")]);
+        let mut arguments: Vec<String> = ["-nx", "-batch", "-ex"].map(str::to_owned).to_vec();
+        arguments.extend([format!("break s000.c:{line}"), "-ex".into(), "run".into()]);
+        for _ in 0..4 {
+            arguments.extend(["-ex", "print i", "-ex", "continue"].map(str::to_owned));
+        }
+        arguments.push(text("program"));
+        let all = output("gdb", &arguments);
+        let values = all.lines().filter_map(|line| line.strip_prefix('$')?.split_once(" = "));
+        values.map(|(_, value)| value.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(session("s000.o"), ["0"; 4]);
+    let shown = session("repaired.o");
+    assert_eq!(shown[0], "0");
+    let shown: Vec<i64> = shown.iter().map(|value| value.parse().unwrap()).collect();
+    assert!(shown.len() == 4 && shown[1] > 0, "{shown:?}");
+    assert!((2..4).all(|at| shown[at] == at as i64 * shown[1]), "{shown:?}");
+}
+
+#[test]
+fn debug_information_that_is_not_rewritten_is_refused_with_one_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let source = regress("kernels/s000.c");
+    for (flags, said) in [
+        (&["-g", "-gz"][..], "compressed section .debug"),
+        (&["-g", "-gsplit-dwarf"], "split"),
+        (&[], "without .debug_info"),
+    ] {
+        let all = ["-O2", "-c", "-o"].map(str::to_owned).into_iter();
+        let all = all.chain([place("s000.o"), source.clone()].map(|path| path.display().to_string()));
+        output("gcc-12", &all.chain(flags.iter().map(|flag| (*flag).to_owned())).collect::<Vec<_>>());
+        let repair = metaloc().arg("repair").arg(place("s000.o")).arg("--source").arg(&source);
+        let refused = ran(repair.arg("-o").arg(place("out.o"))).with_status(2);
+        assert!(refused.stderr.contains(said), "{flags:?}: {}", refused.stderr);
+        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+        assert!(!place("out.o").exists(), "{flags:?}");
     }
 }
