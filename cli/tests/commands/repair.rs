@@ -270,6 +270,132 @@ int f(int n) {
     }
 }
 
+/// What gdb, or lldb, says of variables of the caller each time that a function is called.
+fn in_callers(
+    debugger: &str,
+    program: &Path,
+    callee: &str,
+    passes: usize,
+    variables: &[&str],
+) -> Vec<String> {
+    let (first, flag, print): (&[&str], _, _) = match debugger {
+        "gdb" => (&["-nx", "-batch"], "-ex", "print"),
+        _ => (&["-x", "-b"], "-o", "frame variable"),
+    };
+    let mut arguments: Vec<String> = first.iter().map(|word| (*word).to_owned()).collect();
+    let mut command = |text: String| arguments.extend([flag.to_owned(), text]);
+    command(format!("break{} {callee}", if debugger == "gdb" { "" } else { "point set -n" }));
+    command("run".into());
+    for _ in 0..passes {
+        command("up".into());
+        variables.iter().for_each(|variable| command(format!("{print} {variable}")));
+        command("continue".into());
+    }
+    arguments.push(program.display().to_string());
+    let text = output(if debugger == "gdb" { "gdb" } else { "lldb-19" }, &arguments);
+    // gdb numbers values, lldb has types and names.
+    let value = |line: &str| match line.split_once(" = ")? {
+        (before, value) if before.starts_with('$') || before.starts_with("(int)") => Some(value.to_owned()),
+        _ => None,
+    };
+    text.lines().filter_map(value).collect()
+}
+
+/// In `last` the parameter is known by a register that the callee may change, in `even` the counter by an address.
+const CALLING: &str = "int x[400];
+int note(int);
+int last(int i) {
+  x[0] = 1;
+  int r = note(i + 5);
+  return r * 2;
+}
+int even(int n) {
+  int s = 0;
+  for (int i = 0; i < 200; i++) {
+    s ^= note(x[2 * i + 1]);
+    x[2 * i] = n;
+  }
+  return s;
+}
+int step(int n) {
+  int k = 7;
+  for (int i = 0; i < n; i += 3) {
+    k = note(k + i);
+    x[i] = k;
+  }
+  return k;
+}
+";
+
+#[test]
+fn callers_are_repaired_and_true_while_the_callee_runs() {
+    for (compiler, width) in
+        [("gcc-12", "-m64"), ("gcc-12", "-m32"), ("clang-19", "-m64"), ("clang-19", "-m32")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        let text = |name: &str| place(name).display().to_string();
+        std::fs::write(place("f.c"), CALLING).unwrap();
+        let driver = "int last(int), even(int), step(int); extern int x[];
+            int note(int v) { static int all; all = all * 5 + v; return all >> 3 ^ v; }
+            int main(void) {
+              for (int k = 0; k < 400; k++) x[k] = k * 7 % 31;
+              return (last(11) + even(5) + step(300)) & 1; }";
+        std::fs::write(place("main.c"), driver).unwrap();
+        let compile = |level: &str, to: &str| {
+            let flags = [level, "-g", width, "-fno-pic", "-fwrapv", "-fcf-protection=none", "-c"];
+            let paths = [text("f.c"), "-o".into(), text(to)];
+            output(compiler, &[flags.map(str::to_owned).as_slice(), &paths].concat());
+        };
+        compile("-O2", "f.o");
+        compile("-O0", "plain.o");
+        let link = format!("gcc-12 -O1 -w -no-pie {width} '{}' {{object}} -o {{program}}", text("main.c"));
+        let repair = metaloc().arg("repair").arg(place("f.o")).arg("--source").arg(place("f.c"));
+        let repair = repair.args(["--flag=-fwrapv", "--check-stops", "4", "--check", "{}", "--link", &link]);
+        let said = ran(repair.args(["--format", "json", "-o"]).arg(place("out.o"))).with_status(0).stdout;
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let what = format!("{compiler} {width}: {said}");
+        for function in said["functions"].as_array().unwrap() {
+            assert_eq!(
+                (&function["verdict"], &function["reason"]),
+                (&"proved".into(), &Value::Null),
+                "{what}"
+            );
+        }
+        assert!(said["total"]["M"].as_u64().unwrap() > 0, "{what}");
+        for one in said["check"]["debuggers"].as_array().unwrap() {
+            assert!(one["compared"].as_u64().unwrap() > 100, "{what}");
+            for none in ["wrong", "stale", "missing", "unreadable", "memory_wrong", "lost"] {
+                assert_eq!(one[none], 0, "{none}: {what}");
+            }
+        }
+        // While the callee runs a debugger finds out the caller's registers: what it says of them is true, or nothing.
+        for object in ["out", "plain"] {
+            let words =
+                link.replace("{object}", &text(&format!("{object}.o"))).replace("{program}", &text(object));
+            let words: Vec<String> = words.split_whitespace().map(|word| word.replace('\'', "")).collect();
+            output(&words[0], &words[1..]);
+        }
+        for debugger in ["gdb", "lldb"] {
+            let passes = 6;
+            let of = |program: &str, variables: &[&str]| {
+                in_callers(debugger, &place(program), "note", passes, variables)
+            };
+            let (shown, truth) = (of("out", &["i"]), of("plain", &["i"]));
+            assert_eq!(truth, ["11", "0", "1", "2", "3", "4"], "{debugger}, {what}");
+            // lldb says why it has no value in a line of another form.
+            let values = shown.iter().filter(|value| value.parse::<i64>().is_ok()).count();
+            let true_ones = shown.iter().filter(|value| truth.contains(*value)).count();
+            assert_eq!(values, true_ones, "{debugger}: {shown:?}: {what}");
+            if debugger == "gdb" {
+                let same = |(shown, truth): (&String, &String)| shown == truth || shown == "<optimized out>";
+                assert_eq!(shown.len(), passes, "{shown:?}: {what}");
+                assert!(shown.iter().zip(&truth).all(same), "{shown:?}: {what}");
+            }
+        }
+    }
+}
+
 /// The paper's example (figure 2): the counter of s000 is printed as 0 throughout its loop, here for clang-19.
 #[test]
 fn the_paper_s_session_prints_the_true_values() {
