@@ -134,14 +134,16 @@ impl<'a> Lines<'a> {
         Ok(files)
     }
 
-    /// A file compiled as a library that can be swapped; if it cannot alone, with its folder.
+    /// A file compiled as a library that can be swapped; if it cannot alone, with its folder, which is one library
+    /// whichever of its files was asked for.
     pub fn library(&self, file: &Path) -> Result<Swappable> {
         let alone = self.library_of(Unit::of(file))?;
-        let with = folder_of_one_pass(file)?;
-        if alone.is_ok() || with.is_empty() {
+        let folder = folder_of_one_pass(file)?;
+        if alone.is_ok() || folder.len() < 2 {
             return Ok(alone);
         }
-        self.library_of(Unit { with: &with, ..Unit::of(file) })
+        let (first, with) = first_apart(folder);
+        self.library_of(Unit { with: &with, ..Unit::of(&first) })
     }
 
     /// The same of a file that was changed.
@@ -260,7 +262,7 @@ pub fn tests_of(major: u32) -> Result<PathBuf> {
     Ok(sources::fetch(major, &TESTS, &output::complain)?)
 }
 
-/// The other files of a folder whose files make up one pass, or a few that belong together (InstCombine, ObjCARC,
+/// All files of a folder whose files make up one pass, or a few that belong together (InstCombine, ObjCARC,
 /// Coroutines); of others none.
 fn folder_of_one_pass(file: &Path) -> Result<Vec<PathBuf>> {
     const HOLD_MANY: [&str; 5] = ["Scalar", "Utils", "IPO", "Instrumentation", "CodeGen"];
@@ -268,10 +270,16 @@ fn folder_of_one_pass(file: &Path) -> Result<Vec<PathBuf>> {
     let folder = file.parent().unwrap_or(Path::new("."));
     if !folder.file_name().is_some_and(|name| HOLD_MANY.iter().any(|many| name == *many)) {
         collect(folder, &mut files)?;
-        files.retain(|other| other != file);
         files.sort();
     }
     Ok(files)
+}
+
+/// The file that gives the library of a folder its name, which is that of a pass if one is, and the others.
+fn first_apart(mut folder: Vec<PathBuf>) -> (PathBuf, Vec<PathBuf>) {
+    let is_of_a_pass = |file: &PathBuf| pass_names::all().any(|row| row.source == stem(file));
+    let at = folder.iter().position(is_of_a_pass).unwrap_or(0);
+    (folder.remove(at), folder)
 }
 
 fn checkout(folder: &Path) -> Result<PathBuf> {
@@ -310,9 +318,23 @@ mod tests {
         };
         let (main, part) = (file("InstCombine/Main.cpp"), file("InstCombine/Part.cpp"));
         file("InstCombine/Private.h");
-        assert_eq!(folder_of_one_pass(&main).unwrap(), [part]);
+        assert_eq!(folder_of_one_pass(&main).unwrap(), [main.clone(), part.clone()]);
+        assert_eq!(folder_of_one_pass(&part).unwrap(), [main, part]);
         let (one, _) = (file("Scalar/One.cpp"), file("Scalar/Another.cpp"));
         assert!(folder_of_one_pass(&one).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_library_of_a_folder_is_named_after_a_pass() {
+        let files = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let (first, with) =
+            first_apart(files(&["InstCombineAddSub.cpp", "InstructionCombining.cpp", "X.cpp"]));
+        assert_eq!(
+            (first, with),
+            ("InstructionCombining.cpp".into(), files(&["InstCombineAddSub.cpp", "X.cpp"]))
+        );
+        let (first, with) = first_apart(files(&["A.cpp", "B.cpp"]));
+        assert_eq!((first, with), ("A.cpp".into(), files(&["B.cpp"])));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metaloc_report::document::{Document, Witness};
+use metaloc_report::document::{Document, Operation, Witness};
 use metaloc_toolchain::Llvm;
 use regex_lite::Regex;
 use serde::Deserialize;
@@ -50,10 +50,21 @@ pub struct TruthRecord {
     pub test: String,
     /// How to run the test and where its destination is.
     pub probe: RecordProbe,
+    /// What has been asked for in place of the operation since; `None` for nearly all.
+    pub corrected: Option<Correction>,
     dest_loc_14: Option<String>,
     dest_loc_16: Option<String>,
     dest_loc_19: Option<String>,
     dest_loc_22: Option<String>,
+}
+
+/// Why another operation is right than the one that the commit of a record made.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Correction {
+    /// The right update: `Preserve`, `Merge` or `Drop`.
+    pub operation: String,
+    /// Who says so, where, and about what.
+    pub because: String,
 }
 
 /// How to run the test of a record and where its destination is.
@@ -234,17 +245,35 @@ impl TruthCase {
     /// witness that may be the destination. Instructions without a name are told apart by opcode and function
     /// only, so one reported error must not count for two records.
     pub fn matches(&self, report: &Document, destination: &DestinationInfo) -> Vec<String> {
+        self.asking_for(&self.record.operation, report, destination).map(|error| error.id.clone()).collect()
+    }
+
+    /// The same for those that ask for what has been asked for since, if anything. A merge of a single location is
+    /// none.
+    pub fn corrected_matches(&self, report: &Document, destination: &DestinationInfo) -> Vec<String> {
+        let Some(Correction { operation, .. }) = &self.record.corrected else { return Vec::new() };
+        let is_whole =
+            |error: &&metaloc_report::Error| error.operation != Operation::Merge || error.sources.len() > 1;
+        let errors = self.asking_for(operation, report, destination).filter(is_whole);
+        errors.map(|error| error.id.clone()).collect()
+    }
+
+    fn asking_for<'a>(
+        &'a self,
+        operation: &'a str,
+        report: &'a Document,
+        destination: &'a DestinationInfo,
+    ) -> impl Iterator<Item = &'a metaloc_report::Error> {
         let is_destination = |witness: &Witness| {
             witness.function == destination.function
                 && same_name(witness.name.as_deref(), destination.name.as_deref())
         };
-        let fits = |error: &&metaloc_report::Error| {
+        report.errors.iter().filter(move |error| {
             error.pass == self.record.bare_pass()
-                && format!("{:?}", error.operation).eq_ignore_ascii_case(&self.record.operation)
+                && format!("{:?}", error.operation).eq_ignore_ascii_case(operation)
                 && error.destination.opcode == destination.opcode
                 && error.witnesses.iter().any(is_destination)
-        };
-        report.errors.iter().filter(fits).map(|error| error.id.clone()).collect()
+        })
     }
 }
 
@@ -260,9 +289,7 @@ fn same_name(witness: Option<&str>, printed: Option<&str>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use metaloc_report::document::{
-        Actual, Confidence, Destination, Error as Reported, Kind, Operation, Site,
-    };
+    use metaloc_report::document::{Actual, Confidence, Destination, Error as Reported, Kind, Site, Source};
 
     use super::*;
 
@@ -367,5 +394,35 @@ mod tests {
         assert!(!found(pass, Operation::Drop, ("f", None), Some("%x")));
         assert!(found(pass, Operation::Drop, ("f", None), Some("%0")));
         assert!(found(pass, Operation::Drop, ("f", Some("%7")), Some("%0")));
+    }
+
+    #[test]
+    fn what_was_corrected_since_is_no_match_of_the_record_but_one_of_its_own() {
+        let because = "a later paper".to_owned();
+        let corrected = Some(Correction { operation: "Merge".into(), because });
+        let record = TruthRecord { corrected, ..record() };
+        let corrected = TruthCase { record, ..case() };
+        let report = |operation, sources: usize| {
+            let mut report = report("simple-loop-unswitch", operation, ("f", None));
+            let source = Source {
+                variable: None,
+                opcode: "add".into(),
+                name: None,
+                location: None,
+                link: "move".into(),
+            };
+            report.errors[0].sources = vec![source; sources];
+            report
+        };
+        let asked = |case: &TruthCase, report: &Document| {
+            let destination = destination(None);
+            let found = (case.matches(report, &destination), case.corrected_matches(report, &destination));
+            (found.0.len(), found.1.len())
+        };
+        assert_eq!(asked(&corrected, &report(Operation::Merge, 2)), (0, 1));
+        assert_eq!(asked(&corrected, &report(Operation::Merge, 1)), (0, 0), "one location is not merged");
+        assert_eq!(asked(&corrected, &report(Operation::Drop, 2)), (1, 0));
+        assert_eq!(asked(&corrected, &report(Operation::Preserve, 2)), (0, 0));
+        assert_eq!(asked(&case(), &report(Operation::Merge, 2)), (0, 0), "nobody has corrected this one");
     }
 }

@@ -127,6 +127,9 @@ pub enum Discharge {
         solver: String,
         /// Its version.
         version: String,
+        /// Names of the rewrite rules used: the solver was asked after rewriting.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rewrites: Vec<String>,
     },
     /// A person says so. Nothing was computed: for fixtures, and refused wherever a proof is asked for.
     Assertion {

@@ -12,7 +12,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("OBJECT IR FUNCTION".into());
     };
     let bytes = std::fs::read(object)?;
-    let code = ObjectFile::parse(object, &bytes)?.function(name)?.clone();
+    let file = ObjectFile::parse(object, &bytes)?;
+    let code = file.function(name)?.clone();
     let text = std::fs::read_to_string(ir)?;
     let module = Module::parse(ir, &text)?;
     let mut options = ProveOptions::default();
@@ -37,8 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 object: metaloc_proof::Object {
                     name: object.clone(),
                     sha256: sha256(&bytes),
-                    architecture: metaloc_proof::Architecture::X86_64,
-                    kind: metaloc_proof::ObjectKind::Relocatable,
+                    architecture: file.architecture(),
+                    kind: file.kind(),
                 },
                 source: metaloc_proof::Source {
                     name: ir.clone(),

@@ -5,10 +5,11 @@
 //! are there already, and the symbol table says what lies where ([`Image`]).
 
 use object::{
-    Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, SectionIndex,
-    SectionKind, SymbolFlags, SymbolKind, elf,
+    Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, SectionFlags,
+    SectionIndex, SectionKind, SymbolFlags, SymbolKind, elf,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A relocatable object.
@@ -46,6 +47,10 @@ pub struct FunctionCode {
     pub image: Option<Arc<Image>>,
     /// Functions that calls without a relocation lead to, by pc: those of its section, in a linked object all.
     pub entries: Arc<Entries>,
+    /// Symbols that are this file's own, of those that a linker will resolve.
+    pub locals: Arc<BTreeSet<String>>,
+    /// Why the bytes are not what will run, or cannot be told from it.
+    pub refused: Option<String>,
 }
 
 /// Names of functions by where they begin.
@@ -115,6 +120,13 @@ fn architecture(address_bits: u32) -> metaloc_proof::Architecture {
     }
 }
 
+impl Relocation {
+    /// The bytes that the linker writes.
+    pub fn field(&self) -> Range<u64> {
+        self.pc..self.pc.saturating_add(self.kind.size_bytes())
+    }
+}
+
 /// A field that the linker fills in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocation {
@@ -150,6 +162,16 @@ pub enum RelocationKind {
     GotOffset,
     /// The place of a constant that holds S, plus A - [`GOT`].
     GotEntry,
+}
+
+impl RelocationKind {
+    /// Size of the field.
+    pub fn size_bytes(self) -> u64 {
+        match self {
+            RelocationKind::Absolute64 => 8,
+            _ => 4,
+        }
+    }
 }
 
 /// The symbol for the table of addresses that position-independent i386 code computes from.
@@ -240,6 +262,7 @@ impl ObjectFile {
             (kind, _) => return Err(refused(format!("a file of kind {kind:?}").to_lowercase())),
         };
         let names = names(&object);
+        let locals = Arc::new(if image.is_none() { locals(&object) } else { BTreeSet::new() });
         let (mut functions, mut homes) = (Vec::new(), Vec::new());
         let defined = |symbol: &object::Symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition();
         for symbol in all_symbols(&object).filter(defined) {
@@ -252,7 +275,10 @@ impl ObjectFile {
         }
         let thunks: BTreeMap<String, u8> =
             object.symbols().filter(defined).filter_map(|symbol| pc_thunk(&object, &symbol)).collect();
-        functions.iter_mut().for_each(|function| function.pc_thunks = thunks.clone());
+        for function in &mut functions {
+            function.pc_thunks = thunks.clone();
+            function.locals = locals.clone();
+        }
         add_entries(&mut functions, &homes, &names);
         if functions.is_empty() {
             return Err(ObjectError::Stripped { file: file.to_owned() });
@@ -312,7 +338,18 @@ fn function(
     let name = symbol.name().map_err(|error| malformed(error.to_string()))?.to_owned();
     let section_name = section.name().map_err(|error| malformed(error.to_string()))?.to_owned();
     let data = section.data().map_err(|error| malformed(error.to_string()))?;
-    // Sections of a relocatable object begin at 0.
+    let mut refused = Vec::new();
+    let executable = match section.flags() {
+        SectionFlags::Elf { sh_flags, .. } => sh_flags.0 & elf::SHF_EXECINSTR.0 != 0,
+        _ => false,
+    };
+    if !executable {
+        refused.push(format!("code in {section_name}, which is not executable"));
+    }
+    // Offsets in a relocatable object count from the section's beginning, and linkers do not look at its address.
+    if image.is_none() && section.address() != 0 {
+        refused.push(format!("{section_name}, which has an address in a relocatable file"));
+    }
     let start = low_pc.checked_sub(section.address());
     let end = start.and_then(|start| start.checked_add(size));
     let range =
@@ -325,9 +362,13 @@ fn function(
     if image.is_some() {
         (constants, alignments) = read_only_sections(object);
     }
-    // A linked object may keep relocations; they have been applied.
+    // A linked object may keep relocations; they have been applied. What is left is for the dynamic linker.
+    let own = low_pc..low_pc.saturating_add(size);
+    if image.is_some() && patched(object).any(|field| overlap(&field, &own)) {
+        refused.push("code that the dynamic linker changes".to_owned());
+    }
     for (pc, relocation) in section.relocations().filter(|_| image.is_none()) {
-        if pc.checked_sub(low_pc).is_some_and(|offset| offset < size) {
+        if overlap(&(pc..pc.saturating_add(LONGEST_FIELD)), &own) {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
             let kind = kind(object.architecture(), r_type).ok_or_else(|| ObjectError::Relocation {
                 file: file.to_owned(),
@@ -335,7 +376,13 @@ fn function(
                 r_type: r_type.0,
                 pc,
             })?;
-            let symbol = target(object, names, relocation.target()).map_err(malformed)?;
+            let symbol = match target(object, names, relocation.target()) {
+                Ok(symbol) => symbol,
+                Err(reason) => {
+                    refused.push(format!("{reason} at {pc:#x}"));
+                    continue;
+                }
+            };
             if let Some((bytes, align_bytes)) = constant_bytes(object, relocation.target()) {
                 constants.insert(symbol.clone(), bytes);
                 alignments.insert(symbol.clone(), align_bytes);
@@ -349,6 +396,13 @@ fn function(
         }
     }
     let address_bits = if object.architecture() == object::Architecture::I386 { 32 } else { 64 };
+    relocations.retain(|relocation| overlap(&relocation.field(), &own));
+    relocations.sort_by_key(|relocation| relocation.pc);
+    let first = relocations.first().filter(|first| first.pc < low_pc);
+    let second = relocations.windows(2).find(|pair| overlap(&pair[0].field(), &pair[1].field()));
+    if let Some(relocation) = first.or(second.map(|pair| &pair[1])) {
+        refused.push(format!("a relocation at {:#x} that others reach into", relocation.pc));
+    }
     Ok(FunctionCode {
         name,
         section: section_name,
@@ -361,7 +415,30 @@ fn function(
         pc_thunks: BTreeMap::new(),
         image: image.cloned(),
         entries: Arc::default(),
+        locals: Arc::default(),
+        refused: refused.into_iter().next(),
     })
+}
+
+/// The longest field that a linker writes.
+const LONGEST_FIELD: u64 = 8;
+
+fn overlap(left: &Range<u64>, right: &Range<u64>) -> bool {
+    left.start < right.end && right.start < left.end
+}
+
+/// What the dynamic linker writes into a linked object.
+fn patched<'a>(object: &'a object::File) -> impl Iterator<Item = Range<u64>> + 'a {
+    let relocations = object.dynamic_relocations().into_iter().flatten();
+    relocations.map(|(address, _)| address..address.saturating_add(LONGEST_FIELD))
+}
+
+/// Names of symbols that belong to this file alone.
+fn locals(object: &object::File) -> BTreeSet<String> {
+    let own = |symbol: &object::Symbol| {
+        symbol.is_local() && !matches!(symbol.kind(), SymbolKind::Section | SymbolKind::File)
+    };
+    object.symbols().filter(own).filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect()
 }
 
 /// Tells functions where the others are: of those in one section, or in one image. A name that several have stands
@@ -449,6 +526,10 @@ fn is_read_only(section: &object::Section) -> bool {
 fn read_only_sections(object: &object::File) -> (BTreeMap<String, Vec<u8>>, BTreeMap<String, u64>) {
     let (mut constants, mut alignments) = (BTreeMap::new(), BTreeMap::new());
     for section in object.sections().filter(is_read_only) {
+        let range = section.address()..section.address().saturating_add(section.size());
+        if patched(object).any(|field| overlap(&field, &range)) {
+            continue;
+        }
         if let (Ok(name), Ok(data)) = (section.name(), section.data()) {
             constants.insert(name.to_owned(), data.to_vec());
             alignments.insert(name.to_owned(), section.align().max(1));
@@ -499,7 +580,9 @@ fn target(object: &object::File, names: &Names, target: RelocationTarget) -> Res
     let RelocationTarget::Symbol(index) = target else { return Err("a relocation without a symbol".into()) };
     let symbol = object.symbol_by_index(index).map_err(|error| error.to_string())?;
     let name = symbol_name(object, &symbol).map_err(|error| error.to_string())?;
-    Ok(if names.get(name) == Some(&1) { name.to_owned() } else { format!("{name}#{}", index.0) })
+    // A section of the program's own may be called as one of its variables is.
+    let own = symbol.kind() != SymbolKind::Section || name.starts_with('.');
+    Ok(if own && names.get(name) == Some(&1) { name.to_owned() } else { format!("{name}#{}", index.0) })
 }
 
 /// How many symbols have a name.

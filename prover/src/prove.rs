@@ -126,6 +126,11 @@ fn attempt(
         });
     }
     let ir = module.function(&code.name)?;
+    if let Some(symbol) = own_name(module, code) {
+        let what =
+            format!("unsupported: `{symbol}` is the object's own, and the source shares it with other files");
+        return Ok(Verdict::Unsupported(what));
+    }
     let mut arena = Arena::new();
     let found = match partition {
         None => pair(&mut arena, module, ir, code),
@@ -174,6 +179,14 @@ fn attempt(
         validate(code, &function, &globals)?;
     }
     Ok(Verdict::Proved(Box::new(Proved { function, globals, unroll })))
+}
+
+/// A symbol that the code uses and that means one thing in the object and another in the source.
+fn own_name<'a>(module: &Module, code: &'a FunctionCode) -> Option<&'a str> {
+    let related = code.relocations.iter().map(|relocation| &relocation.symbol);
+    let mut used = related.chain(code.entries.values().flatten());
+    let own = used.find(|symbol| code.locals.contains(*symbol) && module.is_external(symbol));
+    own.map(String::as_str)
 }
 
 /// What is to be proved of a pair of graphs.

@@ -6,6 +6,11 @@ mod judging;
 mod kernels;
 
 use kernels::{Configuration, Kernel, Outcome, try_kernel};
+use metaloc_prover::ir::{Module, compile};
+use metaloc_prover::object_file::ObjectFile;
+use metaloc_prover::product::search::Options;
+use metaloc_prover::prove::{Cost, ProveOptions, Verdict, prove};
+use metaloc_prover::smt::{Kind, Program};
 use std::sync::Mutex;
 
 /// Calls `visit` for each kernel in each configuration whose name, behind that of the compiler, is this one, on two
@@ -129,4 +134,30 @@ fn a_graph_of_another_function_is_noticed() {
     let wrong: Vec<(&str, bool)> =
         tallies.iter().map(|(side, tally)| (*side, !tally.wrong.is_empty())).collect();
     assert_eq!(wrong, [("source", true), ("machine", false)]);
+}
+
+/// The search blames one edge where a kernel fails, and here it gives up at the first: then it goes on depth first.
+#[test]
+fn what_seemed_wrong_is_tried_again_depth_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let (kernel, other) = (kernels::folder().join("s114.c"), folder.path().join("s114.c"));
+    std::fs::copy(kernels::folder().join("tsvc.h"), folder.path().join("tsvc.h")).unwrap();
+    let text = std::fs::read_to_string(&kernel).unwrap();
+    std::fs::write(&other, text.replace("aa[j][i] + bb", "aa[j][i] | bb")).unwrap();
+    let configurations = kernels::configurations();
+    let gcc = configurations.iter().find(|known| known.name == "gcc-12, paper's flags").unwrap();
+    let object = kernels::object(gcc, &kernel, folder.path());
+    let verdict = |source: &std::path::Path| -> (Verdict, Cost) {
+        let text = compile::text(judging::llvm(), source, &gcc.meaning).unwrap();
+        let module = Module::parse("s114.c", &text).unwrap();
+        let file = ObjectFile::parse("s114.o", &std::fs::read(&object).unwrap()).unwrap();
+        let search = Options { most_retries: 0, ..Options::default() };
+        let options = ProveOptions { search, ..ProveOptions::default() };
+        let solver = Program::find(Kind::Z3).unwrap();
+        prove(&module, file.function("s114").unwrap(), &solver, options).unwrap()
+    };
+    let (proved, cost) = verdict(&kernel);
+    assert!(matches!(proved, Verdict::Proved(_)) && cost.effort.retries > 0, "{proved:?} {:?}", cost.effort);
+    let (different, _) = verdict(&other);
+    assert!(!matches!(different, Verdict::Proved(_)), "a false proof");
 }

@@ -142,6 +142,8 @@ fn code(bytes: &[u8]) -> FunctionCode {
         pc_thunks: BTreeMap::new(),
         image: None,
         entries: Default::default(),
+        locals: Default::default(),
+        refused: None,
     }
 }
 

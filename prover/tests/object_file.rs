@@ -110,3 +110,41 @@ fn functions_of_linked_objects_are_found_by_symbol() {
         lift(&mut Arena::new(), function).unwrap();
     }
 }
+
+/// What lifting `f` of an assembled file says, with options for the linker if there are any.
+fn refused(assembly: &str, link: &[&str]) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, to) = (folder.path().join("f.s"), folder.path().join("f.o"));
+    std::fs::write(&source, assembly).unwrap();
+    let task = Task::new("gcc-12").args(if link.is_empty() { &["-c"] } else { link });
+    let outcome = task.arg(&source).arg("-o").arg(&to).run().unwrap();
+    assert!(outcome.exit.success(), "{}", outcome.stderr_text());
+    let file = ObjectFile::parse("f.o", &std::fs::read(&to).unwrap()).unwrap();
+    lift(&mut Arena::new(), file.function("f").unwrap()).err().map(|error| error.to_string())
+}
+
+#[test]
+fn code_that_cannot_run_is_not_lifted() {
+    let code = |section: &str| {
+        format!(
+            "\t.section {section}\n\t.globl f\n\t.type f, @function\nf:\tmovl $1, %eax\n\tret\n\t.size f, .-f\n"
+        )
+    };
+    assert_eq!(refused(&code(".text"), &[]), None);
+    let said = refused(&code(".rodata"), &[]).unwrap();
+    assert_eq!(said, "unsupported: code in .rodata, which is not executable at 0x0");
+}
+
+/// The dynamic linker writes the address of a variable into the code.
+#[test]
+fn code_that_is_changed_when_it_is_loaded_is_not_lifted() {
+    let code = |read: &str| {
+        format!(
+            "\t.text\n\t.globl f\n\t.type f, @function\nf:\t{read}\n\tret\n\t.size f, .-f\n\t.comm x,4,4\n"
+        )
+    };
+    let library = ["-shared", "-nostdlib", "-Wl,-z,notext"];
+    assert_eq!(refused(&code("movq x@GOTPCREL(%rip), %rax"), &library), None);
+    let said = refused(&code("movabsq $x, %rax"), &library).unwrap();
+    assert!(said.starts_with("unsupported: code that the dynamic linker changes"), "{said}");
+}

@@ -7,8 +7,9 @@
 //! kept for each.
 //!
 //! References to a symbol that both the library and LLVM define go to the library's own, as if it were a program
-//! of its own, with two exceptions: the keys of analyses and the ids of types are told apart by their addresses
-//! all over LLVM, so there LLVM's own are meant.
+//! of its own, with three exceptions: the keys of analyses and the ids of types are told apart by their addresses
+//! all over LLVM, so there LLVM's own are meant; and what registers a pass of the legacy manager has to be LLVM's, since a
+//! second pass of the same name ends the process (PlaceSafepoints runs such a pass of its own).
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -25,8 +26,9 @@ use crate::{Error, Notice, Result, atomic, cache};
 /// Raised when what is made of a file changes for another reason than the file or the flags.
 const RECIPE: u32 = 2;
 
-/// What LLVM compares by address.
-const SHARED: &str = "{ _ZN*3KeyE; _ZN*6SetKeyE; _ZN4llvm3Any6TypeId*; };\n";
+/// What LLVM compares by address, and what registers passes.
+const SHARED: &str =
+    "{ _ZN*3KeyE; _ZN*6SetKeyE; _ZN4llvm3Any6TypeId*; _ZN4llvm*initialize*RNS_12PassRegistryE; };\n";
 
 const REFUSED: &str = "refused";
 

@@ -320,4 +320,40 @@ mod tests {
         assert!(lineage.copies.contains(&(BlockId(1), BlockId(4))));
         assert!(lineage.copies.contains(&(BlockId(1), BlockId(3))), "b4 was merged into b3");
     }
+
+    /// `CloneBasicBlock` without a function: the block is filled first and put there afterwards.
+    fn unrolled(events: &str) -> Vec<(BlockId, BlockId)> {
+        let scene = Scene::read(&format!(
+            "before
+             b0 -> b1: %1 br @1
+             b1 -> b1 b2: %2 add @2, %3 icmp @3, %4 br @4
+             b2: %5 ret @5
+             after
+             b0 -> b1: %1 br @1
+             b1 -> b3: %2 add @2, %3 icmp @3, %4 br @4
+             b3 -> b2: %6 add @2, %7 icmp @3, %8 br @4
+             b2: %5 ret @5
+             events
+             {events}"
+        ));
+        let run = scene.run();
+        let changes = Changes::new(&run);
+        Lineage::new(&run, &changes).copies
+    }
+
+    #[test]
+    fn a_block_that_was_copied_before_it_was_in_the_function() {
+        let copies = unrolled("clone %6 %2\n clone %7 %3\n clone %8 %4");
+        assert!(copies.contains(&(BlockId(1), BlockId(3))), "{copies:?}");
+        let created = unrolled("create %6\n create %7\n create %8");
+        assert!(created.is_empty(), "what is no copy makes none: {created:?}");
+    }
+
+    #[test]
+    fn such_a_copy_that_was_merged_into_another_block() {
+        let moved = "clone %6 %2\n clone %7 %3\n clone %8 %4\n move %6 b9 b3\n move %7 b9 b3\n move %8 b9 b3";
+        let copies = unrolled(moved);
+        assert!(copies.contains(&(BlockId(1), BlockId(9))), "{copies:?}");
+        assert!(copies.contains(&(BlockId(1), BlockId(3))), "{copies:?}");
+    }
 }

@@ -65,6 +65,13 @@ impl Life {
         Some((BlockId(self.placed.get()?), self.placed_when))
     }
 
+    /// A copy leaves a block that got into the function with it: that is where it was put.
+    fn leaves(&mut self, block: BlockId) {
+        if self.clone_of().is_some() && self.placed.get().is_none() {
+            (self.placed, self.placed_when) = (Maybe(block.0), self.since);
+        }
+    }
+
     /// Whether it took over uses of others.
     pub(super) fn replaces_any(&self) -> bool {
         self.replaces.get().is_some()
@@ -201,6 +208,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             }
             EventKind::InsertAfter { inst, after } => drop(self.put_behind.insert(inst, after)),
             EventKind::Remove { inst, block } => {
+                life.leaves(block);
                 life.removed = true;
                 if life.created().is_some() && !life.loc.is_some() {
                     self.bare_temporaries.push(inst);
@@ -209,6 +217,7 @@ impl<'r, 'a> Reader<'r, 'a> {
                 self.taken_out(block, removal);
             }
             EventKind::Move { inst, from, to } => {
+                life.leaves(from);
                 life.moved = Maybe(stack.0);
                 self.put_behind.remove(&inst);
                 let removal = Removal { inst, since: life.since, when, to: Some(to) };
@@ -321,8 +330,11 @@ impl<'r, 'a> Reader<'r, 'a> {
     /// if it took over from that of another: several ends became one.
     pub(super) fn copies(&self) -> Vec<(BlockId, BlockId)> {
         let mut copied: FxHashMap<(BlockId, BlockId), Copied> = FxHashMap::default();
-        for life in self.lives.iter().map(|(_, life)| life) {
-            let (Some(old), Some((block, _))) = (life.clone_of(), life.placed()) else { continue };
+        for (inst, life) in self.lives.iter() {
+            // `CloneBasicBlock` fills a block that is in no function yet, and unrolling puts it there afterwards.
+            let inserted = || self.changes.after(inst).map(|at| at.block);
+            let place = life.placed().map(|(block, _)| block).or_else(inserted);
+            let (Some(old), Some(block)) = (life.clone_of(), place) else { continue };
             let Some(root) = self.root(old) else { continue };
             if self.changes.block_before(block).is_none() {
                 let entry = copied.entry((root.at.block, block)).or_default();

@@ -144,10 +144,12 @@ pub struct SelftestObjects {
 #[command(after_help = "Examples:
   metaloc selftest x86
   metaloc selftest x86 --states 300 --only Pshuf --only Imul
+  metaloc selftest x86 --states 300 --broken
 
 Each state is an instruction with random operands in random registers, flags and memory; all results are
 compared: registers, defined flags, memory, where control goes, faults.
-Exit status: 0 no mismatch, 1 a row disagrees with the processor, 2 something could not be run.")]
+Exit status: 0 no mismatch, 1 a row disagrees with the processor (with --broken: a row that the processor agrees with
+however it is broken), 2 something could not be run.")]
 pub struct SelftestX86 {
     /// States for each row
     #[arg(long, value_name = "N", default_value = "10000")]
@@ -160,6 +162,10 @@ pub struct SelftestX86 {
     /// Only rows with this in their name, which is that of iced's `Code`
     #[arg(long, value_name = "PART")]
     pub only: Vec<String>,
+
+    /// Break each row on purpose, one operation at a time, and list what the processor does not notice
+    #[arg(long)]
+    pub broken: bool,
 
     /// How many rows at a time; default: one per core
     #[arg(short, value_name = "N")]

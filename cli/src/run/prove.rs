@@ -133,6 +133,20 @@ fn search(args: &Prove, object: &Path, source: &Path, picture: Option<Picture>) 
     }
     let text = compile::text(&find_llvm(&args.llvm)?, source, &flags)?;
     let module = Module::parse(&source.display().to_string(), &text)?;
+    match &args.function {
+        Some(function) => {
+            module.function(function)?;
+        }
+        // An object may have functions of other sources, too; but not only such.
+        None => {
+            let mut found = functions.iter().map(|function| module.function(&function.name));
+            if !found.any(|function| function.is_ok())
+                && let Some(first) = functions.first()
+            {
+                module.function(&first.name)?;
+            }
+        }
+    }
     let output = Output::open(args.output.as_deref())?;
     let mut document = Document {
         schema: metaloc_proof::SCHEMA.to_owned(),

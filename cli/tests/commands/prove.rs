@@ -108,6 +108,26 @@ fn what_cannot_be_proved_has_one_clear_error() {
     assert!(ran(other).with_status(2).stderr.contains("no function `main`"));
     let picture = metaloc().arg("prove").arg(&object).arg("--source").arg(&source).args(["--graph", "f.png"]);
     assert!(ran(picture).with_status(2).stderr.contains("f.png: want a name that ends in .svg or .dot"));
+    let nowhere = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = nowhere.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let bytes = std::fs::read(&object).unwrap();
+    assert!(prove(file("cut.o", &bytes[..700])).contains("cut.o: not a readable object"));
+    let mut arm = bytes.clone();
+    // e_machine
+    arm[18..20].copy_from_slice(&183u16.to_le_bytes());
+    assert!(prove(file("arm.o", &arm)).contains("for little-endian Aarch64, want"));
+    let with_source = |source: PathBuf| {
+        let command = metaloc().arg("prove").arg(&object).arg("--source").arg(source);
+        ran(command).with_status(2).stderr
+    };
+    let broken = with_source(file("broken.c", b"int s000(void) { return x; }"));
+    assert!(broken.contains("broken.c: clang says") && broken.contains("undeclared identifier"), "{broken}");
+    let another = with_source(file("another.c", b"int another(void) { return 0; }"));
+    assert!(another.contains("no function `s000` with a body; there are: another"), "{another}");
     let nothing = ran(metaloc().arg("prove")).with_status(2).stderr;
     assert!(nothing.contains("want OBJECT and --source FILE, or --check PROOF"), "{nothing}");
 }

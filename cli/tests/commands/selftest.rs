@@ -73,6 +73,11 @@ fn the_processor_judges_the_rows_asked_for() {
         said.contains("32-bit: 1 rows, 40 states compared") || said.contains("32-bit: skipped"),
         "{said}"
     );
+    let broken = ran(metaloc().args(["selftest", "x86", "--states", "40", "--broken", "--only", "Paddd"]))
+        .with_status(0)
+        .stdout;
+    assert!(broken.contains("64-bit: 1 rows broken in"), "{broken}");
+    assert!(broken.contains("; 0 rows of which none is\n"), "{broken}");
     let unknown = ran(metaloc().args(["selftest", "x86", "--only", "Nothing"])).with_status(2).stderr;
     assert!(unknown.contains("no row of the table has Nothing in its name"), "{unknown}");
 }

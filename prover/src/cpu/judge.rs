@@ -4,7 +4,7 @@ use super::child::{self, ChildError, DATA, Input, Output, PAGE, TEST_PC, WINDOW}
 use super::random::Random;
 use super::sample::{Sample, sample};
 use crate::bits::Bits;
-use crate::domain::{Concrete, Fault, Window};
+use crate::domain::{Concrete, Domain, Fault, Window};
 use crate::x86::state::{Flag, State};
 use crate::x86::{Mode, Next, Stop, step};
 use iced_x86::{Code, Instruction};
@@ -42,8 +42,20 @@ const SHOWN: usize = 3;
 
 /// Judges one row in `states` states.
 pub fn judge_row(mode: Mode, code: Code, states: usize, seed: u64) -> Result<RowReport, ChildError> {
-    let mut random = Random::new(seed ^ (code as u64) << 32);
     let mut report = RowReport { code, states: 0, faults: 0, open: 0, mismatches: Vec::new() };
+    run_row(mode, code, states, seed, |sample, output| judge_state(sample, output, &mut report))?;
+    Ok(report)
+}
+
+/// Runs a row on the processor in `states` states.
+pub(super) fn run_row(
+    mode: Mode,
+    code: Code,
+    states: usize,
+    seed: u64,
+    mut seen: impl FnMut(&Sample, &Output),
+) -> Result<(), ChildError> {
+    let mut random = Random::new(seed ^ (code as u64) << 32);
     let mut number = 0;
     while number < states {
         let count = BATCH.min(states - number);
@@ -51,11 +63,11 @@ pub fn judge_row(mode: Mode, code: Code, states: usize, seed: u64) -> Result<Row
             (number..number + count).map(|index| sample(mode, code, index, &mut random)).collect();
         let inputs: Vec<Input> = samples.iter().map(|sample| sample.input).collect();
         for (sample, output) in samples.iter().zip(child::run(mode, &inputs)?) {
-            judge_state(sample, &output, &mut report);
+            seen(sample, &output);
         }
         number += count;
     }
-    Ok(report)
+    Ok(())
 }
 
 fn judge_state(sample: &Sample, output: &Output, report: &mut RowReport) {
@@ -64,11 +76,10 @@ fn judge_state(sample: &Sample, output: &Output, report: &mut RowReport) {
             report.open += 1;
             return;
         }
-        Ok(Some(Prediction::Faults(fault))) => {
-            report.faults += 1;
-            compare_fault(fault, &sample.input, output)
+        Ok(Some(prediction)) => {
+            report.faults += usize::from(matches!(prediction, Prediction::Faults(_)));
+            difference(&prediction, &sample.input, output)
         }
-        Ok(Some(Prediction::Completes { state, window, pc })) => compare_state(&state, &window, pc, output),
         Err(reason) => Some(reason),
     };
     report.states += 1;
@@ -92,12 +103,34 @@ pub(super) enum Prediction {
     Faults(Fault),
 }
 
+/// What the processor did that was not predicted.
+pub(super) fn difference(prediction: &Prediction, input: &Input, output: &Output) -> Option<String> {
+    match prediction {
+        Prediction::Faults(fault) => compare_fault(*fault, input, output),
+        Prediction::Completes { state, window, pc } => compare_state(state, window, *pc, output),
+    }
+}
+
 /// What the table says; nothing where the manual leaves the result open.
 pub(super) fn predict(input: &Input, instruction: &Instruction) -> Result<Option<Prediction>, String> {
+    predict_in(memory_of(input), Concrete::into_window, input, instruction)
+}
+
+/// The memory before.
+pub(super) fn memory_of(input: &Input) -> Concrete {
     let mut bytes = vec![0; PAGE as usize - WINDOW];
     bytes.extend(input.window);
-    let domain = Concrete::new(Window { start: DATA, bytes });
-    let mut state = state_of(&domain, input);
+    Concrete::new(Window { start: DATA, bytes })
+}
+
+/// What the table says in a domain of the memory before, from which the memory after can be had.
+pub(super) fn predict_in<D: Domain<Word = Bits>>(
+    domain: D,
+    into_window: impl FnOnce(D) -> Window,
+    input: &Input,
+    instruction: &Instruction,
+) -> Result<Option<Prediction>, String> {
+    let mut state = state_of(input);
     match step(&domain, &mut state, instruction) {
         Ok(next) => {
             let pc = match next {
@@ -116,7 +149,7 @@ pub(super) fn predict(input: &Input, instruction: &Instruction) -> Result<Option
             if pc >> 47 != 0 {
                 return Ok(None);
             }
-            Ok(Some(Prediction::Completes { state: Box::new(state), window: domain.into_window(), pc }))
+            Ok(Some(Prediction::Completes { state: Box::new(state), window: into_window(domain), pc }))
         }
         Err(Stop::Fault(Fault::UndefinedResult)) => Ok(None),
         Err(Stop::Fault(fault)) => Ok(Some(Prediction::Faults(fault))),
@@ -124,9 +157,18 @@ pub(super) fn predict(input: &Input, instruction: &Instruction) -> Result<Option
     }
 }
 
-fn state_of(domain: &Concrete, input: &Input) -> State<Bits> {
+/// The state before, with control behind the instruction.
+pub(super) fn nothing_done(input: &Input, instruction: &Instruction) -> Prediction {
+    Prediction::Completes {
+        state: Box::new(state_of(input)),
+        window: memory_of(input).into_window(),
+        pc: instruction.next_ip(),
+    }
+}
+
+fn state_of(input: &Input) -> State<Bits> {
     State::new(
-        domain,
+        &Concrete::new(Window { start: 0, bytes: Vec::new() }),
         |number| Bits::new(64, u128::from(input.general[number])),
         |number| Bits::new(128, input.vector[number]),
         |flag| Bits::new(1, u128::from(input.flags >> flag.bit())),

@@ -5,6 +5,7 @@
 //! - [`child`]: runs instructions in a forked process; the only `unsafe` code of this crate;
 //! - [`sample`]: instructions of a form and states to run them in;
 //! - [`judge`]: the comparison;
+//! - [`broken`]: rows broken on purpose, to see that the comparison notices;
 //! - [`agreement`]: the symbolic domain says the same as the concrete one.
 //!
 //! 32-bit code runs in the same process, through the code segment that Linux has for it; a kernel without it is
@@ -13,11 +14,13 @@
 //! Only on x86-64 Linux; elsewhere the module does not exist.
 
 mod agreement;
+mod broken;
 mod child;
 mod judge;
 mod random;
 mod sample;
 
 pub use agreement::domains_agree;
+pub use broken::{BrokenRow, break_row};
 pub use child::{ChildError, runs_in};
 pub use judge::{Mismatch, RowReport, judge_row};

@@ -33,6 +33,8 @@ pub use metadata::{Metadata, SourceVariable};
 pub use read_call::Extension;
 pub use types::{DataLayout, Type};
 
+use std::collections::BTreeSet;
+
 /// Functions and globals of one translation unit.
 #[derive(Debug, Clone)]
 pub struct Module {
@@ -45,6 +47,8 @@ pub struct Module {
     /// Debug metadata.
     pub metadata: Metadata,
     functions: Vec<Function>,
+    /// Symbols of the module that other files may see or have.
+    external: BTreeSet<String>,
 }
 
 /// A global variable or constant.
@@ -149,6 +153,11 @@ impl Module {
             let known: Vec<&str> = self.functions.iter().take(10).map(|known| known.name.as_str()).collect();
             IrError::NoFunction { file: self.file.clone(), name: name.to_owned(), known: known.join(", ") }
         })
+    }
+
+    /// Whether the module names a symbol that other files may see or have.
+    pub fn is_external(&self, symbol: &str) -> bool {
+        self.external.contains(symbol)
     }
 
     /// The global of that name.

@@ -7,8 +7,9 @@ use super::metadata::Metadata;
 use super::read_call::attributes;
 use super::read_instruction::{instruction, record};
 use super::token::{Token, tokens};
-use super::types::DataLayout;
+use super::types::{DataLayout, Type};
 use super::{Function, Global, IrError, Module, Parameter, unusual};
+use std::collections::BTreeSet;
 
 /// Lines with their numbers.
 type Lines<'a> = std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'a>>>;
@@ -16,6 +17,7 @@ type Lines<'a> = std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'a>>>;
 pub(super) fn module(file: &str, text: &str) -> Result<Module, IrError> {
     let layout = data_layout(file, text)?;
     let mut module = Module {
+        external: BTreeSet::new(),
         file: file.to_owned(),
         layout,
         globals: Vec::new(),
@@ -27,6 +29,7 @@ pub(super) fn module(file: &str, text: &str) -> Result<Module, IrError> {
     while let Some((number, line)) = lines.next() {
         let malformed =
             |reason: String| IrError::Malformed { file: file.to_owned(), line: number + 1, reason };
+        module.external.extend(external(line));
         if line.starts_with("define ") {
             let words = tokens(line).map_err(&malformed)?;
             let mut function = header(&words, &module.layout).map_err(&malformed)?;
@@ -43,7 +46,29 @@ pub(super) fn module(file: &str, text: &str) -> Result<Module, IrError> {
         }
     }
     unusual::refuse(text, &mut module.functions);
+    // It may define symbols, and make two of them one.
+    if text.lines().any(|line| line.starts_with("module asm ")) {
+        for function in &mut module.functions {
+            function.refused.get_or_insert_with(|| "assembly at file level".to_owned());
+        }
+    }
     Ok(module)
+}
+
+/// The symbol that a line declares or defines, unless only this file has it.
+fn external(line: &str) -> Option<String> {
+    let functions = line.starts_with("define ") || line.starts_with("declare ");
+    if !functions && !line.starts_with('@') {
+        return None;
+    }
+    let words = tokens(line).ok()?;
+    let at = words.iter().position(|token| matches!(token, Token::Global(_)))?;
+    let linkage = if functions { &words[..at] } else { words.get(at + 2..at + 4).unwrap_or(&[]) };
+    let own = |token: &Token| matches!(token, Token::Word(word) if word == "internal" || word == "private");
+    match &words[at] {
+        Token::Global(name) if !linkage.iter().any(own) => Some(name.clone()),
+        _ => None,
+    }
 }
 
 /// Lines that say nothing about what a function does.
@@ -81,8 +106,8 @@ fn global(words: &[Token], layout: &DataLayout) -> Option<Global> {
         .iter()
         .position(|token| matches!(token, Token::Word(word) if word == "global" || word == "constant"))?;
     let word = |wanted: &str| rest[..kind].contains(&Token::Word(wanted.to_owned()));
-    // Each thread has its own; memory elsewhere.
-    if word("thread_local") || word("addrspace") {
+    // Each thread has its own; memory elsewhere; there may be none.
+    if word("thread_local") || word("addrspace") || word("extern_weak") {
         return None;
     }
     let constant = rest[kind] == Token::Word("constant".to_owned());
@@ -91,6 +116,10 @@ fn global(words: &[Token], layout: &DataLayout) -> Option<Global> {
     let mut cursor = Cursor::new(&rest[kind + 1..], layout);
     let of = cursor.type_name().ok()?;
     let size_bytes = layout.size_bytes(&of)?;
+    // `extern int a[]` is as large as its definition says.
+    if word("external") && is_open_ended(layout, &of) {
+        return None;
+    }
     let bytes = initialiser(&mut cursor, &of).filter(|_| constant && settled);
     let align = rest.windows(2).find_map(|pair| match pair {
         [Token::Word(align), Token::Word(bytes)] if align == "align" => bytes.parse().ok(),
@@ -98,6 +127,17 @@ fn global(words: &[Token], layout: &DataLayout) -> Option<Global> {
     });
     let align_bytes = align.or(layout.align_bytes(&of))?;
     Some(Global { symbol: symbol.clone(), size_bytes, align_bytes, constant: bytes })
+}
+
+/// Whether something of this type may be followed by more of itself: an array without elements, or what ends in one.
+fn is_open_ended(layout: &DataLayout, of: &Type) -> bool {
+    layout.size_bytes(of) == Some(0)
+        || match of {
+            Type::Array(_, of) => is_open_ended(layout, of),
+            Type::Struct { fields, .. } => fields.last().is_some_and(|last| is_open_ended(layout, last)),
+            Type::Named(name) => layout.named.get(name).is_none_or(|of| is_open_ended(layout, of)),
+            _ => false,
+        }
 }
 
 /// `define ... TYPE @name(PARAMETERS) ... {`.

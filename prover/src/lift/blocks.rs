@@ -25,6 +25,9 @@ impl Block {
 
 /// The blocks of a function by pc; a function starts with its first.
 pub(super) fn find(function: &FunctionCode) -> Result<Vec<Block>, LiftError> {
+    if let Some(reason) = &function.refused {
+        return Err(unsupported(reason, function.low_pc));
+    }
     let mut decoded = BTreeMap::<u64, Instruction>::new();
     let mut leaders = BTreeSet::from([function.low_pc]);
     let mut open = vec![function.low_pc];
@@ -45,6 +48,7 @@ pub(super) fn find(function: &FunctionCode) -> Result<Vec<Block>, LiftError> {
         decoded.insert(pc, instruction);
     }
     check_overlaps(&decoded)?;
+    check_fields(&decoded, function)?;
     Ok(leaders
         .iter()
         .map(|leader| Block { instructions: straight(function, &decoded, &leaders, *leader) })
@@ -180,6 +184,20 @@ fn successors(instruction: &Instruction, function: &FunctionCode) -> Result<Vec<
         FlowControl::IndirectBranch => Err(unsupported("indirect jump", pc)),
         other => Err(unsupported(format!("{:?} ({other:?})", instruction.mnemonic()).to_lowercase(), pc)),
     }
+}
+
+/// A field that the linker writes is in one instruction as a whole, or in none.
+fn check_fields(decoded: &BTreeMap<u64, Instruction>, function: &FunctionCode) -> Result<(), LiftError> {
+    for relocation in &function.relocations {
+        let field = relocation.field();
+        let touched = decoded.range(..field.end).rev().take_while(|(_, one)| one.next_ip() > field.start);
+        for (pc, instruction) in touched {
+            if field.start < *pc || instruction.next_ip() < field.end {
+                return Err(unsupported(format!("relocation over the edge of {instruction}"), *pc));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Two instructions that share bytes mean that one of them was reached in the middle.

@@ -14,6 +14,9 @@ use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Reg
 /// Stands for the place where a linked object that can be moved is loaded.
 const IMAGE: &str = ".image";
 
+/// Offset in the instruction, and size.
+type Field = (usize, usize);
+
 /// An instruction with what the linker does to it.
 #[derive(Debug)]
 pub(super) enum Linked {
@@ -43,7 +46,8 @@ pub(super) fn linked(
     }
     let range = instruction.ip()..instruction.next_ip();
     for relocation in function.relocations.iter().filter(|relocation| range.contains(&relocation.pc)) {
-        let field = (relocation.pc - instruction.ip()) as usize;
+        let size = relocation.kind.size_bytes() as usize;
+        let field = ((relocation.pc - instruction.ip()) as usize, size);
         let (displacement, immediate) = fields(instruction, function);
         let refused =
             || unsupported(format!("relocation of {} in {instruction}", relocation.symbol), instruction.ip());
@@ -136,16 +140,16 @@ fn in_image(domain: &Symbolic, instruction: &Instruction, image: &Image) -> Link
     Linked::Step(fixups)
 }
 
-/// Offsets of the displacement and of the immediate in the instruction.
-fn fields(instruction: &Instruction, function: &FunctionCode) -> (Option<usize>, Option<usize>) {
+/// Offset and size of the displacement and of the immediate in the instruction.
+fn fields(instruction: &Instruction, function: &FunctionCode) -> (Option<Field>, Option<Field>) {
     let start = (instruction.ip() - function.low_pc) as usize;
     let bytes = &function.bytes[start..start + instruction.len()];
     let mut decoder = Decoder::with_ip(function.address_bits, bytes, instruction.ip(), DecoderOptions::NONE);
     let again = decoder.decode();
     let offsets = decoder.get_constant_offsets(&again);
     (
-        offsets.has_displacement().then(|| offsets.displacement_offset()),
-        offsets.has_immediate().then(|| offsets.immediate_offset()),
+        offsets.has_displacement().then(|| (offsets.displacement_offset(), offsets.displacement_size())),
+        offsets.has_immediate().then(|| (offsets.immediate_offset(), offsets.immediate_size())),
     )
 }
 

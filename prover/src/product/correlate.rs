@@ -8,7 +8,7 @@ use super::events::Calls;
 use super::flow::Path;
 use super::replay::Followed;
 use super::required::Class;
-use super::search::{Failure, Order, Product, Search};
+use super::search::{Order, Product, Search};
 use super::triple::Step;
 use crate::graph::PointId;
 use crate::run::state::State;
@@ -46,12 +46,13 @@ impl Seen {
 
 impl Search<'_> {
     /// The most promising correlation for a path.
-    pub(super) fn candidate(
-        &mut self,
-        product: &mut Product,
-        node: usize,
-        path: &Path,
-    ) -> Result<Option<Step>, Failure> {
+    pub(super) fn candidate(&mut self, product: &Product, node: usize, path: &Path) -> Option<Step> {
+        let source = self.ranked(product, node, path).into_iter().next()?;
+        Some(Step { machine: path.clone(), source })
+    }
+
+    /// What the source may do along a path, the most promising first.
+    pub(super) fn ranked(&mut self, product: &Product, node: usize, path: &Path) -> Vec<Vec<PointId>> {
         let setting = self.context.setting;
         let at = (product.nodes[node].source, product.nodes[node].machine);
         let taking = self.taking_path(product, node, path);
@@ -114,7 +115,7 @@ impl Search<'_> {
             }
         }
         ranked.sort();
-        Ok(ranked.into_iter().next().map(|(_, source)| Step { machine: path.clone(), source }))
+        ranked.into_iter().map(|(_, source)| source).collect()
     }
 
     /// All sequences of anchors that the source passes in some state that takes a path, whatever becomes of memory.

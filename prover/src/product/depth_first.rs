@@ -1,14 +1,21 @@
-//! The search without runs to guide it, to compare with (Counter, section 4.3, "static strategy"): every sequence of
-//! anchors that the source passes in some run is a candidate, the least unrolled one first, and when something turns out
-//! wrong the last choice is taken back. Nothing is pruned by what a run does to memory and nothing is ranked; what an
-//! edge has to satisfy, and everything that comes after it, is as in the other search.
+//! Depth first: when something turns out wrong the last choice is taken back, and what was said of later ones with it.
+//!
+//! - After the search that blames single edges: what it blames may be right and only seem wrong for what was chosen
+//!   before, and is never tried again. Candidates are the same and in the same order.
+//! - The search without runs to guide it, to compare with (Counter, section 4.3, "static strategy"): every sequence of
+//!   anchors that the source passes in some run is a candidate, the least unrolled one first. Nothing is pruned by what
+//!   a run does to memory and nothing is ranked; what an edge has to satisfy, and everything that comes after it, is as
+//!   in the other search.
 
 use super::flow::Path;
 use super::replay::Followed;
-use super::search::{Edge, Failure, Product, Search};
+use super::search::{Edge, Failure, Order, Product, Search};
 use super::triple::Step;
 use crate::graph::PointId;
 use std::cmp::Reverse;
+
+/// Choices that are taken back where they are ranked; without ranking, as many as there is time for.
+const MOST_TAKEN_BACK: usize = 120;
 
 /// A product, or why the last choice has to be taken back.
 type Tried = Result<Product, String>;
@@ -17,6 +24,7 @@ impl Search<'_> {
     /// A product with invariants that are inductive, depth first.
     pub(super) fn find_depth_first(&mut self) -> Result<Product, Failure> {
         let product = self.start();
+        self.taken_back = 0;
         self.descend(product)?.map_err(|reason| Failure::Exhausted(self.effort.retries, reason))
     }
 
@@ -28,7 +36,10 @@ impl Search<'_> {
             let mut waiting = Vec::new();
             while let Some((node, path)) = self.missing(&product, &waiting) {
                 self.check_limits()?;
-                let candidates = self.in_static_order(&product, node, &path);
+                let candidates = match self.options.order {
+                    Order::Static => self.in_static_order(&product, node, &path),
+                    Order::Ranked => self.ranked(&product, node, &path),
+                };
                 if candidates.is_empty() && self.only_undefined(&product, node, &path).is_some() {
                     waiting.push((node, path));
                 } else {
@@ -72,6 +83,10 @@ impl Search<'_> {
                 },
             }
             self.effort.retries += 1;
+            self.taken_back += 1;
+            if self.options.order == Order::Ranked && self.taken_back > MOST_TAKEN_BACK {
+                return Err(Failure::Exhausted(self.effort.retries, last));
+            }
         }
         Ok(Err(last))
     }

@@ -424,10 +424,12 @@ pub(super) fn obligation(
         sha256: sha256(part.script.as_bytes()),
         smt2: Some(part.script.clone()),
     };
+    let rewrites = rewrites.to_vec();
     let discharge = match part.shown {
-        Shown::Rewriting => proof::Discharge::Normaliser { query, rewrites: rewrites.to_vec() },
+        Shown::Rewriting => proof::Discharge::Normaliser { query, rewrites },
         Shown::Solver => {
-            proof::Discharge::Solver { query, solver: solver.0.clone(), version: solver.1.clone() }
+            let (solver, version) = solver.clone();
+            proof::Discharge::Solver { query, solver, version, rewrites }
         }
     };
     let (index, of) = part.part;

@@ -1,7 +1,7 @@
 //! Inductive invariants: the strongest that the states seen so far satisfy are weakened, by counterexamples of
 //! the solver and by giving up what cannot be shown, until every edge keeps them (Counter, figure 5a).
 
-use super::node::Invariant;
+use super::node::{Compared, Invariant};
 use super::replay::Followed;
 use super::required::Class;
 use super::search::{Edge, Failure, Product, Search, Wrong};
@@ -10,7 +10,6 @@ use super::walk::and;
 use crate::bits::Bits;
 use crate::expr::{ExprId, Node as Expr, evaluate};
 use crate::run::state::State;
-use std::collections::BTreeSet;
 
 /// States that complete a model, one after the other, without anything new.
 const LIKES: usize = 40;
@@ -25,10 +24,10 @@ enum Checked {
 impl Search<'_> {
     /// Weakens until all edges keep the invariants; an edge that cannot is returned.
     pub(super) fn infer(&mut self, product: &mut Product) -> Result<Result<(), Wrong>, Failure> {
-        let constants = self.constants();
+        let compared = self.compared();
         // The entry has what the calling convention says, and that has no inequalities.
         for node in product.nodes.iter_mut().skip(1) {
-            node.propose_bounds(self.context.arena, &mut self.context.table, &constants);
+            node.propose_bounds(self.context.arena, &mut self.context.table, &compared);
         }
         self.weaken_entry(product)?;
         let mut open: Vec<usize> = (0..product.edges.len()).collect();
@@ -353,22 +352,33 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Constants that guards compare with, at 32 and 64 bits, and those one less and one more.
-    fn constants(&self) -> BTreeSet<Bits> {
+    /// What guards compare with, at 32 and 64 bits.
+    fn compared(&mut self) -> Compared {
         let problem = &self.context.setting.problem;
         let guards: Vec<ExprId> =
             problem.source.edges.iter().chain(&problem.machine.edges).map(|edge| edge.guard).collect();
-        let arena = &*self.context.arena;
-        let mut found = BTreeSet::new();
+        let arena = &mut *self.context.arena;
+        let mut found = Compared::default();
         for id in arena.reachable(&guards) {
-            if let Expr::Compare(_, left, right) = arena.node(id) {
-                for constant in [left, right].into_iter().filter_map(|side| arena.as_constant(*side)) {
-                    let one = Bits::new(constant.width_bits(), 1);
-                    found.extend([constant, constant.sub(one), constant.add(one)]);
+            let Expr::Compare(_, left, right) = *arena.node(id) else { continue };
+            for (side, other) in [(left, right), (right, left)] {
+                let Some(limit) = arena.as_constant(side) else { continue };
+                if !matches!(limit.width_bits(), 32 | 64) {
+                    continue;
+                }
+                let one = Bits::new(limit.width_bits(), 1);
+                let near = [limit, limit.sub(one), limit.add(one)];
+                found.constants.extend(near);
+                let other = self.context.normaliser.normal(arena, other);
+                if let Expr::Sum { constant, terms } = arena.node(other)
+                    && let [(factor, _)] = terms[..]
+                    && factor != 1
+                {
+                    let factor = Bits::new(constant.width_bits(), factor);
+                    found.multiples.extend(near.map(|limit| (factor, *constant, limit)));
                 }
             }
         }
-        found.retain(|bits| matches!(bits.width_bits(), 32 | 64));
         found
     }
 }

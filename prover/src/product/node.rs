@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 
 mod bounds;
 
+pub use bounds::Compared;
+
 /// Most states that are kept to be run on; the covers take in all.
 const KEPT_STATES: usize = 96;
 

@@ -196,6 +196,8 @@ pub struct Search<'a> {
     pub(super) common: Common,
     pub(super) options: Options,
     pub(super) wrong: HashSet<(PointId, PointId, Step)>,
+    /// Choices that were taken back, depth first.
+    pub(super) taken_back: usize,
     /// Of the states at the entry.
     seeds: Vec<u64>,
     /// Whether the product at hand was given more runs to the end.
@@ -236,6 +238,7 @@ impl<'a> Search<'a> {
             common,
             options,
             wrong: HashSet::new(),
+            taken_back: 0,
             seeds: Vec::new(),
             run_longer: false,
             effort: Effort::default(),
@@ -249,7 +252,13 @@ impl<'a> Search<'a> {
     /// A product with invariants that are inductive, if one is found. If not, [`Search::refuted`] may say why.
     pub fn run(&mut self) -> Result<Product, Failure> {
         let found = match self.options.order {
-            Order::Ranked => self.find(),
+            Order::Ranked => match self.find() {
+                Err(Failure::Exhausted(..)) if !self.refute() => {
+                    self.wrong.clear();
+                    self.find_depth_first()
+                }
+                found => found,
+            },
             Order::Static => self.find_depth_first(),
         };
         if found.is_err() {
@@ -425,7 +434,7 @@ impl<'a> Search<'a> {
             let mut waiting = Vec::new();
             while let Some((node, path)) = self.missing(product, &waiting) {
                 self.check_limits()?;
-                match self.candidate(product, node, &path)? {
+                match self.candidate(product, node, &path) {
                     Some(step) => {
                         self.add_edge(product, node, step);
                         waiting.clear();

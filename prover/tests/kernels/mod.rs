@@ -40,6 +40,11 @@ pub enum Outcome {
     Refused(&'static str, String),
 }
 
+/// An object of a file, compiled as a configuration says.
+pub fn object(configuration: &Configuration, code: &Path, folder: &Path) -> PathBuf {
+    judging::object(&configuration.compiler, code, &configuration.flags, folder)
+}
+
 /// Compiles a kernel and makes graphs of it; runs them if asked to.
 pub fn try_kernel(configuration: &Configuration, kernel: &Kernel, run: bool) -> Outcome {
     try_with(configuration, kernel, run, &kernel.path)

@@ -1,7 +1,8 @@
 //! `metaloc bench truth`: the known errors, how many of them show, and how many of those are found.
 //!
 //! Whether an error shows is decided without the plugin, by the location that the stock `opt` leaves on the
-//! destination. What is reported about a destination whose location is right is counted apart: it is noise.
+//! destination. What is reported about a destination whose location is right is counted apart: it is noise. Also
+//! apart are errors that are reported with the operation by which their record has been corrected since.
 //! Without `--llvm` three versions are put side by side ([`table`]).
 
 mod table;
@@ -100,6 +101,8 @@ struct BenchResult {
     visible: usize,
     /// Those of them that a report finds on such an input.
     found: usize,
+    /// Visible ones that are reported, but as they have been corrected since.
+    corrected: usize,
     /// Records reported on an input whose destination is right.
     noise: usize,
     /// Found ones whose line is the one in the table, or is not in it; only with the source of LLVM.
@@ -114,6 +117,9 @@ struct Row {
     id: String,
     pass: String,
     operation: String,
+    /// The operation by which the record has been corrected since, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    corrected: Option<String>,
     /// The same for records that are one error.
     #[serde(skip)]
     site: String,
@@ -135,6 +141,9 @@ enum Outcome {
         location: String,
         visible: bool,
         found: bool,
+        /// Not found, but reported as it was corrected since.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        corrected: bool,
         /// What the report says of the source; only with the source of LLVM.
         #[serde(skip_serializing_if = "Option::is_none")]
         reading: Option<Reading>,
@@ -151,6 +160,8 @@ enum Outcome {
 #[derive(Debug)]
 struct Match {
     id: String,
+    /// It asks for what has been asked for since.
+    corrected: bool,
     reading: Option<Reading>,
 }
 
@@ -191,7 +202,11 @@ impl Bench {
         }
         let pass = record.bare_pass().to_owned();
         let operation = record.operation.to_lowercase();
-        Ok(Row { id: record.id.clone(), pass, operation, site: format!("{:?}", record.site()), cases })
+        let corrected = record.corrected.as_ref();
+        let corrected =
+            corrected.map(|c| format!("reported, as {}: {}", c.operation.to_lowercase(), c.because));
+        let (id, site) = (record.id.clone(), format!("{:?}", record.site()));
+        Ok(Row { id, pass, operation, corrected, site, cases })
     }
 
     fn case(&self, case: &TruthCase) -> Result<Case> {
@@ -220,7 +235,9 @@ impl Bench {
         };
         let surroundings = Annotator::default().annotate(&mut report)?;
         let mut matches = Vec::new();
-        for id in case.matches(&report, &destination) {
+        let of_record = case.matches(&report, &destination).into_iter().map(|id| (id, false));
+        let since = case.corrected_matches(&report, &destination).into_iter().map(|id| (id, true));
+        for (id, corrected) in of_record.chain(since) {
             let error = report.errors.iter().find(|error| error.id == id);
             let reading = match (surroundings.get(&id), error) {
                 (Some(around), Some(error)) => {
@@ -228,12 +245,13 @@ impl Bench {
                 }
                 _ => None,
             };
-            matches.push(Match { id, reading });
+            matches.push(Match { id, corrected, reading });
         }
         Ok(Ok(Outcome::Ran {
             location: destination.location.to_string(),
             visible: case.is_visible(&destination),
             found: false,
+            corrected: false,
             reading: None,
             matches,
         }))
@@ -264,14 +282,17 @@ fn settle(mut rows: Vec<Row>) -> Vec<Row> {
         rows.iter_mut().flat_map(|row| row.cases.iter_mut().map(|case| (row.site.as_str(), case))).collect();
     cases.sort_by_key(|(_, case)| case.matches().len());
     for (site, case) in cases {
-        let Case { input, outcome: Outcome::Ran { found, matches, reading, .. } } = case else { continue };
+        let Case { input, outcome: Outcome::Ran { found, corrected, matches, reading, .. } } = case else {
+            continue;
+        };
         // The line tells two errors with alike destinations apart.
-        matches.sort_by_key(|m| m.reading.as_ref().is_some_and(|reading| reading.line_wrong.is_some()));
+        let is_elsewhere = |m: &Match| m.reading.as_ref().is_some_and(|reading| reading.line_wrong.is_some());
+        matches.sort_by_key(|m| (m.corrected, is_elsewhere(m)));
         let free =
             |m: &&Match| taken.get(&(input.clone(), m.id.clone())).is_none_or(|other| other.as_str() == site);
         if let Some(m) = matches.iter().find(free) {
             taken.insert((input.clone(), m.id.clone()), site.to_owned());
-            *found = true;
+            (*found, *corrected) = (!m.corrected, m.corrected);
             *reading = m.reading.clone();
         }
     }
@@ -314,6 +335,14 @@ impl Row {
         self.ran().any(|(visible, found)| !visible && found)
     }
 
+    fn is_corrected(&self) -> bool {
+        let ran = self
+            .cases
+            .iter()
+            .any(|case| matches!(case.outcome, Outcome::Ran { visible: true, corrected: true, .. }));
+        ran && !self.is_found()
+    }
+
     /// The best that was read of the error on an input that shows it.
     fn reading(&self) -> Option<&Reading> {
         let readings = self.cases.iter().filter_map(|case| match &case.outcome {
@@ -323,9 +352,15 @@ impl Row {
         readings.min_by_key(|reading| (reading.line_wrong.is_some(), reading.variables_wrong.is_some()))
     }
 
+    /// Says what is reported in place of the record's operation, if that is so.
+    fn why_corrected(&self) -> Option<&str> {
+        self.corrected.as_deref().filter(|_| self.is_corrected())
+    }
+
     fn verdict(&self) -> &'static str {
         match (self.is_found(), self.is_visible(), self.is_noise()) {
             (true, _, _) => "found",
+            _ if self.is_corrected() => "corrected",
             (_, true, _) => "missed",
             (_, _, true) => "noise",
             _ if self.ran().next().is_none() => "not run",
@@ -348,6 +383,7 @@ impl BenchResult {
             llvm: version.to_owned(),
             visible: count(Row::is_visible),
             found: count(Row::is_found),
+            corrected: count(Row::is_corrected),
             noise: count(Row::is_noise),
             records,
         }
@@ -365,8 +401,12 @@ impl BenchResult {
                     let _ = writeln!(text, "           wrong: {wrong}");
                 }
             }
+            if let Some(why) = row.why_corrected() {
+                let _ = writeln!(text, "           {why}");
+            }
             // Where all is well the inputs are of no interest.
-            for case in row.cases.iter().filter(|_| row.verdict() != "found" && row.verdict() != "right") {
+            let is_well = ["found", "right", "corrected"].contains(&row.verdict());
+            for case in row.cases.iter().filter(|_| !is_well) {
                 let _ = match &case.outcome {
                     Outcome::Ran { location, visible, found, .. } => {
                         let shows = if *visible { "shows" } else { "does not show" };
@@ -381,10 +421,11 @@ impl BenchResult {
     }
 
     fn sum(&self) -> String {
-        let BenchResult { llvm, found, visible, noise, records, .. } = self;
+        let BenchResult { llvm, found, visible, corrected, noise, records, .. } = self;
         let of = records.len();
+        let since = if *corrected > 0 { format!(", {corrected} as corrected since") } else { String::new() };
         let mut text = format!(
-            "LLVM {llvm}: {found} found of {visible} visible, {noise} reported where right, {of} records\n"
+            "LLVM {llvm}: {found} found of {visible} visible{since}, {noise} reported where right, {of} records\n"
         );
         if let (Some(lines), Some(variables)) = (self.right_line, self.right_variables) {
             let _ = writeln!(
@@ -405,13 +446,18 @@ mod tests {
             input: "x.ll".into(),
             outcome: match *case {
                 Some((visible, found)) => {
-                    Outcome::Ran { location: "-".into(), visible, found, reading: None, matches: Vec::new() }
+                    let (location, matches) = ("-".into(), Vec::new());
+                    Outcome::Ran { location, visible, found, corrected: false, reading: None, matches }
                 }
                 None => Outcome::NotRun { problem: "no".into() },
             },
         });
-        let operation = "drop".into();
-        Row { id: "t".into(), pass: "p".into(), operation, site: "s".into(), cases: cases.collect() }
+        of_cases("s", cases.collect())
+    }
+
+    fn of_cases(site: &str, cases: Vec<Case>) -> Row {
+        let (id, site, operation) = (site.into(), site.into(), "drop".into());
+        Row { id, pass: "p".into(), operation, corrected: None, site, cases }
     }
 
     #[test]
@@ -427,17 +473,23 @@ mod tests {
     #[test]
     fn one_reported_error_is_one_known_error() {
         let row = |site: &str, matches: &[&str]| {
-            let matches = matches.iter().map(|id| Match { id: (*id).to_owned(), reading: None }).collect();
-            let location = "-".into();
-            let outcome = Outcome::Ran { location, visible: true, found: false, reading: None, matches };
-            let cases = vec![Case { input: "x.ll".into(), outcome }];
-            Row { id: site.into(), pass: "p".into(), operation: "drop".into(), site: site.into(), cases }
+            let one = |id: &&str| {
+                let corrected = id.starts_with('c');
+                Match { id: (*id).to_owned(), corrected, reading: None }
+            };
+            let (location, matches) = ("-".into(), matches.iter().map(one).collect());
+            let (visible, found, corrected) = (true, false, false);
+            let outcome = Outcome::Ran { location, visible, found, corrected, reading: None, matches };
+            of_cases(site, vec![Case { input: "x.ll".into(), outcome }])
         };
         let verdicts = |rows| settle(rows).iter().map(Row::verdict).collect::<Vec<_>>();
         assert_eq!(verdicts(vec![row("a", &["1"]), row("b", &["1"])]), ["found", "missed"]);
         assert_eq!(verdicts(vec![row("a", &["1", "2"]), row("b", &["1"])]), ["found", "found"]);
         assert_eq!(verdicts(vec![row("a", &["1"]), row("a", &["1"])]), ["found", "found"]);
         assert_eq!(verdicts(vec![row("a", &[])]), ["missed"]);
+        assert_eq!(verdicts(vec![row("a", &["c1"])]), ["corrected"]);
+        assert_eq!(verdicts(vec![row("a", &["c1", "1"])]), ["found"], "what the record says counts first");
+        assert_eq!(verdicts(vec![row("a", &["c1"]), row("b", &["c1"])]), ["corrected", "missed"]);
     }
 
     #[test]

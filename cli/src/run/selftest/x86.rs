@@ -1,7 +1,9 @@
 //! `metaloc selftest x86`: every row of the instruction table, judged by the processor in both modes.
 
+use std::fmt::Debug;
+
 use anyhow::{Result, bail};
-use metaloc_prover::cpu::{RowReport, judge_row, runs_in};
+use metaloc_prover::cpu::{BrokenRow, RowReport, break_row, judge_row, runs_in};
 use metaloc_prover::x86::{Mode, rows};
 
 use crate::args::SelftestX86;
@@ -22,15 +24,18 @@ pub fn run(args: &SelftestX86) -> Result<Status> {
             output::print(&format!("{bits}-bit: skipped, this kernel runs no {bits}-bit code\n"))?;
             continue;
         }
-        let progress = Progress::new(codes.len());
-        let reports = parallel::map(&codes, parallel::workers(args.jobs), |code| {
-            let report = judge_row(mode, *code, args.states.get(), args.seed)?;
-            progress.done(&format!("{code:?}"));
-            Ok(report)
-        })?;
-        drop(progress);
-        output::print(&text(mode, &reports))?;
-        if reports.iter().any(|report| !report.mismatches.is_empty()) {
+        let found = if args.broken {
+            let rows =
+                each_row(&codes, args, |code| Ok(break_row(mode, code, args.states.get(), args.seed)?))?;
+            output::print(&text_of_broken(mode, &rows))?;
+            rows.iter().any(|row| row.variants == row.unnoticed.len())
+        } else {
+            let rows =
+                each_row(&codes, args, |code| Ok(judge_row(mode, code, args.states.get(), args.seed)?))?;
+            output::print(&text(mode, &rows))?;
+            rows.iter().any(|row| !row.mismatches.is_empty())
+        };
+        if found {
             status = Status::Findings;
         }
     }
@@ -38,6 +43,44 @@ pub fn run(args: &SelftestX86) -> Result<Status> {
         bail!("no row of the table has {} in its name", args.only.join(" or "));
     }
     Ok(status)
+}
+
+/// What is said of each row, with a progress bar.
+fn each_row<C: Copy + Debug + Sync, R: Send>(
+    codes: &[C],
+    args: &SelftestX86,
+    judge: impl Fn(C) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let progress = Progress::new(codes.len());
+    parallel::map(codes, parallel::workers(args.jobs), |code| {
+        let row = judge(*code)?;
+        progress.done(&format!("{code:?}"));
+        Ok(row)
+    })
+}
+
+/// What was not noticed of the rows broken on purpose, and one line with the sums.
+fn text_of_broken(mode: Mode, rows: &[BrokenRow]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| !row.unnoticed.is_empty()) {
+        let unnoticed: Vec<String> = row.unnoticed.iter().map(ToString::to_string).collect();
+        text += &format!(
+            "{:?}: {} of {} not noticed: {}\n",
+            row.code,
+            unnoticed.len(),
+            row.variants,
+            unnoticed.join(", ")
+        );
+    }
+    let variants: usize = rows.iter().map(|row| row.variants).sum();
+    let unnoticed: usize = rows.iter().map(|row| row.unnoticed.len()).sum();
+    let deaf = rows.iter().filter(|row| row.variants == row.unnoticed.len()).count();
+    text + &format!(
+        "{}-bit: {} rows broken in {variants} ways, {} noticed by the processor; {deaf} rows of which none is\n",
+        mode.address_bits(),
+        rows.len(),
+        variants - unnoticed,
+    )
 }
 
 /// The disagreements, and one line with the sums.

@@ -16,10 +16,20 @@ const FAR_END: i128 = 128;
 /// An inequality to be tried: the relation, whether it is "or equal", left and right.
 type Proposed = (CompareOp, bool, Operand, Operand);
 
+/// What the guards of both programs compare with.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// Constants, and those one less and one more.
+    pub constants: BTreeSet<Bits>,
+    /// Multiples of one term that guards compare with a constant: factor, what is added, and constants as above. A
+    /// check at run time that two arrays are far apart is of this form.
+    pub multiples: BTreeSet<(Bits, Bits, Bits)>,
+}
+
 impl Node {
-    /// Sets up inequalities, of which all states seen so far satisfy each: with the constants given and with
+    /// Sets up inequalities, of which all states seen so far satisfy each: with what guards compare with and with
     /// the extremes that were seen.
-    pub fn propose_bounds(&mut self, arena: &mut Arena, table: &mut Table, constants: &BTreeSet<Bits>) {
+    pub fn propose_bounds(&mut self, arena: &mut Arena, table: &mut Table, compared: &Compared) {
         self.bounds.clear();
         let mut proposed: Vec<Proposed> = Vec::new();
         for (side, columns, width_bits) in
@@ -39,8 +49,12 @@ impl Node {
                 }
                 terms.push(column);
                 let term = || Operand::Column(column.clone());
-                let mut limits: BTreeSet<Bits> =
-                    constants.iter().copied().filter(|bits| bits.width_bits() == width_bits).collect();
+                let mut limits: BTreeSet<Bits> = compared
+                    .constants
+                    .iter()
+                    .copied()
+                    .filter(|bits| bits.width_bits() == width_bits)
+                    .collect();
                 limits.insert(Bits::new(width_bits, 0));
                 limits.insert(Bits::new(width_bits, side.most[number]));
                 limits.insert(Bits::new(width_bits, side.least[number]));
@@ -52,6 +66,9 @@ impl Node {
                 }
                 if let Some(quotient) = self.quotient(side, number, column, width_bits) {
                     proposed.push(quotient);
+                }
+                if matches!(column.place, Place::Value(_)) {
+                    proposed.extend(multiples(column, width_bits, compared));
                 }
                 for limit in limits {
                     let constant = || Operand::Constant(limit);
@@ -145,6 +162,23 @@ impl Node {
         }
         true
     }
+}
+
+/// A value of the source in place of what guards compare a multiple of.
+fn multiples(column: &Column, width_bits: u32, compared: &Compared) -> Vec<Proposed> {
+    let mut proposed = Vec::new();
+    for (factor, offset, limit) in &compared.multiples {
+        if factor.width_bits() != width_bits {
+            continue;
+        }
+        let multiple = || Operand::Sum(*offset, vec![(*factor, column.clone())]);
+        let constant = || Operand::Constant(*limit);
+        for relation in [CompareOp::Ult, CompareOp::Slt] {
+            proposed.push((relation, true, multiple(), constant()));
+            proposed.push((relation, true, constant(), multiple()));
+        }
+    }
+    proposed
 }
 
 /// `factor * column + ...`, columns by number.

@@ -1,7 +1,8 @@
 //! The known errors on several versions of LLVM, side by side: a row per error, a column per version.
 //!
 //! `found` and `missed` are errors that show; `right` is a destination with the right location about which nothing is
-//! said; with the source of LLVM a line is given beside `found`, with a `?` if it is not the one of the table.
+//! said; `corrected` one that is reported with another operation than the record's, with the reason below the table; with
+//! the source of LLVM a line is given beside `found`, with a `?` if it is not the one of the table.
 
 use std::fmt::Write;
 
@@ -17,6 +18,12 @@ pub(super) fn text(results: &[BenchResult]) -> String {
         let cells = results.iter().filter_map(|result| result.records.get(at));
         let cells: String = cells.map(|row| format!(" {:<14}", cell(row))).collect();
         let _ = writeln!(text, "{:22}{:9} {:22}{}", row.id, row.operation, row.pass, cells.trim_end());
+    }
+    for (at, row) in first.records.iter().enumerate() {
+        let rows = || results.iter().filter_map(|result| result.records.get(at));
+        if let Some(why) = rows().find_map(Row::why_corrected) {
+            let _ = writeln!(text, "{}: {why}", row.id);
+        }
     }
     for result in results {
         text += &result.sum();
@@ -38,12 +45,16 @@ mod tests {
     use super::*;
 
     fn result(llvm: &str, visible: bool, found: bool) -> BenchResult {
-        let outcome =
-            Outcome::Ran { location: "-".into(), visible, found, reading: None, matches: Vec::new() };
+        of_outcome(llvm, (visible, found, false))
+    }
+
+    fn of_outcome(llvm: &str, (visible, found, corrected): (bool, bool, bool)) -> BenchResult {
+        let (location, matches) = ("-".into(), Vec::new());
+        let outcome = Outcome::Ran { location, visible, found, corrected, reading: None, matches };
         let cases = vec![Case { input: "x.ll".into(), outcome }];
-        let row =
-            Row { id: "t-1".into(), pass: "licm".into(), operation: "drop".into(), site: "s".into(), cases };
-        BenchResult::new(llvm, vec![row])
+        let (id, pass, operation, site) = ("t-1".into(), "licm".into(), "drop".into(), "s".into());
+        let since = Some("reported, as merge: because".to_owned());
+        BenchResult::new(llvm, vec![Row { id, pass, operation, corrected: since, site, cases }])
     }
 
     #[test]
@@ -54,5 +65,18 @@ mod tests {
         assert_eq!(lines[1], ["t-1", "drop", "licm", "found", "right"]);
         assert_eq!(lines[2][..3], ["LLVM", "16.0.6:", "1"]);
         assert_eq!(lines[3][..3], ["LLVM", "19.1.7:", "0"]);
+    }
+    #[test]
+    fn what_was_corrected_since_is_said_with_its_reason_and_counted_apart() {
+        let text =
+            text(&[of_outcome("14.0.6", (true, false, true)), of_outcome("19.1.7", (false, false, false))]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1].split_whitespace().skip(3).collect::<Vec<_>>(), ["corrected", "right"]);
+        assert_eq!(lines[2], "t-1: reported, as merge: because");
+        assert!(
+            lines[3].starts_with("LLVM 14.0.6: 0 found of 1 visible, 1 as corrected since, 0 "),
+            "{text}"
+        );
+        assert!(lines[4].starts_with("LLVM 19.1.7: 0 found of 0 visible, 0 "), "{text}");
     }
 }
