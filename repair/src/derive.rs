@@ -47,12 +47,18 @@ pub trait Proved {
     type Error;
     /// Its instructions.
     fn instructions(&self) -> Vec<Range<u64>>;
+    /// How wide addresses are.
+    fn address_bits(&self) -> u32;
     /// Its variables.
     fn variables(&self) -> Vec<Variable>;
     /// Number of edges of the product graph.
     fn edges(&self) -> usize;
     /// Number of the node that an edge begins at.
     fn from(&self, edge: usize) -> usize;
+    /// Whether an edge is a call of both programs; then its only position is the instruction that calls.
+    fn is_call(&self, edge: usize) -> bool;
+    /// Whether a register is kept by all that may be called.
+    fn outlasts_calls(&self, register: &str) -> bool;
     /// Positions of the machine on an edge.
     fn machine(&self, edge: usize) -> Vec<MachineStep>;
     /// Whether the machine may write memory between the last position on an edge and its end.
@@ -75,13 +81,25 @@ pub trait Proved {
     fn contradict(&mut self, at: At, variable: usize, value: &Exact) -> Result<bool, Self::Error>;
 }
 
-/// What is known of a function.
+/// Which points of the source the pcs of a function belong to: the same for all variants.
 #[derive(Debug, Clone)]
-pub struct Derived {
-    /// What can be claimed.
-    pub claims: FunctionClaims,
+pub struct Schedule {
+    places: Occurrences,
+    points: BTreeMap<u64, Vec<At>>,
+}
+
+impl Schedule {
+    /// Asks for all of them.
+    pub fn new<P: Proved>(proved: &mut P, said: &Said) -> Result<Schedule, P::Error> {
+        let places = occurrences(proved, said)?;
+        let points = points(&places);
+        Ok(Schedule { places, points })
+    }
+
     /// By pc, where its point of the source is known: where it occurs.
-    pub points: BTreeMap<u64, Vec<At>>,
+    pub fn points(&self) -> &BTreeMap<u64, Vec<At>> {
+        &self.points
+    }
 }
 
 /// What can be claimed of a function.
@@ -89,11 +107,10 @@ pub fn derive<P: Proved>(
     proved: &mut P,
     code: FunctionCode,
     said: &Said,
+    Schedule { places, points }: &Schedule,
     variant: Variant,
-) -> Result<Derived, P::Error> {
-    let places = occurrences(proved, said)?;
+) -> Result<FunctionClaims, P::Error> {
     let instructions = proved.instructions();
-    let points = points(&places);
     let mut variables = Vec::new();
     for (number, variable) in proved.variables().into_iter().enumerate() {
         let mut claims = VariableClaims {
@@ -120,8 +137,11 @@ pub fn derive<P: Proved>(
             if !at.iter().all(|at| proved.is_bound(at.edge, at.source, number)) {
                 continue;
             }
+            // While the callee runs a debugger shows what is said of the call, with the registers that it can tell.
+            let calls = at.iter().any(|at| proved.is_call(at.edge));
             let said = old.value(pc, variable.width_bits);
             if let Some(value) = &said
+                && (!calls || outlasts_calls(proved, value))
                 && accepted(proved, at, number, value)?
             {
                 claims.claims.insert(pc, Claim { is: Verdict::Confirmed, grouped });
@@ -129,7 +149,8 @@ pub fn derive<P: Proved>(
                 continue;
             }
             let allowed = if is_node { Variant::All } else { variant };
-            let value = find(proved, at, (number, &variable), before.as_ref(), allowed)?;
+            let usable = Usable { variant: allowed, calls };
+            let value = find(proved, at, (number, &variable), before.as_ref(), usable)?;
             let verdict = match (&value, said) {
                 (Some(value), _) => Some(Verdict::Value(value.clone())),
                 (None, Some(said)) if refuted(proved, at, number, &said)? => Some(Verdict::Refuted),
@@ -140,7 +161,7 @@ pub fn derive<P: Proved>(
         }
         variables.push(claims);
     }
-    Ok(Derived { claims: FunctionClaims { code, instructions, variables }, points })
+    Ok(FunctionClaims { code, instructions, variables })
 }
 
 /// The pcs whose point of the source is known wherever they occur. Where the line table says another line, a debugger
@@ -257,24 +278,48 @@ fn refuted<P: Proved>(proved: &mut P, at: &[At], variable: usize, value: &Exact)
     Ok(false)
 }
 
+/// Which places an expression may name.
+#[derive(Debug, Clone, Copy)]
+struct Usable {
+    variant: Variant,
+    /// Only those that a callee keeps.
+    calls: bool,
+}
+
+/// Whether a debugger knows a value of the caller while a callee runs: nothing else than registers that it keeps is in it.
+/// An address is written as a distance from the pc, which a debugger has as that of the return.
+fn outlasts_calls<P: Proved>(proved: &P, value: &Exact) -> bool {
+    value.sum.terms.iter().all(|term| is_kept(proved, &term.term))
+}
+
+fn is_kept<P: Proved>(proved: &P, term: &Term) -> bool {
+    match term {
+        Term::Machine { place: Place::Register { name, .. } } => proved.outlasts_calls(name),
+        _ => false,
+    }
+}
+
 /// An expression that the prover accepts everywhere.
 fn find<P: Proved>(
     proved: &mut P,
     at: &[At],
     (number, variable): (usize, &Variable),
     before: Option<&Exact>,
-    variant: Variant,
+    usable: Usable,
 ) -> Result<Option<Exact>, P::Error> {
     let mut forms = Vec::new();
     for at in at {
         match proved.forms(*at, number)? {
-            Some(form) => forms.push(form),
+            Some((form, mut places)) => {
+                places.retain(|place| !usable.calls || is_kept(proved, &place.term));
+                forms.push((form, places));
+            }
             None => return Ok(None),
         }
     }
     let mut tried = Vec::new();
-    for solution in solutions(&forms, before, variant) {
-        for value in expressions(&solution, variable) {
+    for solution in solutions(&forms, before, usable.variant) {
+        for value in expressions(&solution, variable, proved.address_bits()) {
             if tried.contains(&value) {
                 continue;
             }
@@ -376,7 +421,7 @@ fn solution(forms: &[(Linear, Vec<PlaceForm>)], set: &[&Term]) -> Option<Solutio
 }
 
 /// A solution as expressions that may be exact, the plainest first.
-fn expressions((terms, constant): &Solution, variable: &Variable) -> Vec<Exact> {
+fn expressions((terms, constant): &Solution, variable: &Variable, address_bits: u32) -> Vec<Exact> {
     let divisor = terms.iter().map(|(_, factor)| *factor.denom()).chain([*constant.denom()]).try_fold(
         1i128,
         |all, next| {
@@ -391,13 +436,7 @@ fn expressions((terms, constant): &Solution, variable: &Variable) -> Vec<Exact> 
     };
     let width_of = |term: &Term| match term {
         Term::Machine { place } => place.width_bits(),
-        _ => terms
-            .iter()
-            .find_map(|(term, _)| match term {
-                Term::Machine { place } => Some(place.width_bits()),
-                _ => None,
-            })
-            .unwrap_or(64),
+        _ => address_bits,
     };
     let build = |width_bits: u32, signed: bool| -> Option<Exact> {
         let mut sum = Sum { width_bits, terms: Vec::new(), constant: word(*constant, width_bits) };
@@ -435,4 +474,31 @@ fn gcd(left: i128, right: i128) -> i128 {
 /// Whether a claim needs an expression of its own at each pc.
 pub fn is_per_pc(claim: &Claim) -> bool {
     matches!(&claim.is, Verdict::Value(value) if depends_on_pc(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metaloc_proof::SourceLocation;
+
+    #[test]
+    fn an_address_is_as_wide_as_the_machine_s() {
+        let declared = SourceLocation { file: "t.c".into(), line: 1, column: 1 };
+        let pointer = |width_bits| Variable {
+            id: 0,
+            name: "p".into(),
+            declared: declared.clone(),
+            width_bits,
+            signed: false,
+        };
+        let address = (vec![(Term::Address { symbol: "a".into() }, Rational::one())], Rational::zero());
+        let written = |width_bits, address_bits| {
+            let found = expressions(&address, &pointer(width_bits), address_bits);
+            let [value] = &found[..] else { panic!("{found:?}") };
+            (value.sum.width_bits, value.sum.terms[0].extend)
+        };
+        assert_eq!(written(32, 32), (32, Extend::None));
+        assert_eq!(written(64, 64), (64, Extend::None));
+        assert_eq!(written(32, 64), (32, Extend::Truncate));
+    }
 }

@@ -8,6 +8,7 @@
 //! of them. That is generous to what is printed: within an iteration nothing is called stale.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::Result;
 use crate::code::{Loop, innermost_loops};
@@ -59,17 +60,38 @@ pub struct Pair {
     pub example: Option<(Value, Vec<i128>)>,
 }
 
-/// Surveys a function of an optimised program. `globals` are those that it may change.
+/// How loops were matched, for a program of the same code with other debug information. The unoptimised program has to be
+/// the same, too.
+#[derive(Default)]
+pub struct Matches {
+    code: Option<Function>,
+    known: Vec<Met>,
+}
+
+/// A loop with the loop of the source that it was matched with, if it was.
+struct Met {
+    header: u64,
+    line: u32,
+    /// Memories.
+    arrivals: Vec<Vec<u64>>,
+    matched: Option<Rc<Matched>>,
+}
+
+/// Surveys a function of an optimised program. `globals` are those that it may change; what `matches` has of the same code
+/// is not found out again.
 pub fn survey(
     debugger: &dyn Debugger,
-    optimised: &Program,
-    unoptimised: &Program,
+    (optimised, unoptimised): (&Program, &Program),
     function: &str,
     loops: &[SourceLoop],
     globals: &[String],
     limits: Limits,
+    matches: &mut Matches,
 ) -> Result<Vec<Pair>> {
     let code = optimised.function(function)?;
+    if matches.code.as_ref() != Some(code) {
+        *matches = Matches { code: Some(code.clone()), known: Vec::new() };
+    }
     let mut pairs = Vec::new();
     let machine = innermost_loops(code, optimised.word_bytes());
     let observed = observe(debugger, optimised, code, &machine, globals, limits)?;
@@ -77,9 +99,19 @@ pub fn survey(
         let Some(source) = source_of(optimised, code, one, loops) else { continue };
         let counters: Vec<&SourceLoop> = loops.iter().filter(|other| encloses(other, source)).collect();
         let problem = Problem { debugger, optimised, unoptimised, function, globals, limits };
-        let matched = problem.matched(one, source, &seen)?;
+        let arrivals: Vec<Vec<u64>> = run(&seen).iter().map(|one| one.memory.clone()).collect();
+        let (header, line) = (one.header, source.line);
+        let is_it = |known: &&Met| (known.header, known.line) == (header, line) && known.arrivals == arrivals;
+        let matched = match matches.known.iter().find(is_it) {
+            Some(known) => known.matched.clone(),
+            None => {
+                let matched = problem.matched(one, source, &arrivals)?.map(Rc::new);
+                matches.known.push(Met { header, line, arrivals, matched: matched.clone() });
+                matched
+            }
+        };
         for counter in counters {
-            pairs.extend(one.pcs.iter().map(|pc| pair(one, *pc, counter, &seen, matched.as_ref())));
+            pairs.extend(one.pcs.iter().map(|pc| pair(one, *pc, counter, &seen, matched.as_deref())));
         }
     }
     Ok(pairs)
@@ -223,8 +255,8 @@ struct Matched {
 }
 
 impl Problem<'_> {
-    fn matched(&self, one: &Loop, source: &SourceLoop, seen: &[Iteration]) -> Result<Option<Matched>> {
-        if seen.is_empty() {
+    fn matched(&self, one: &Loop, source: &SourceLoop, arrivals: &[Vec<u64>]) -> Result<Option<Matched>> {
+        if arrivals.is_empty() {
             return Ok(None);
         }
         let Some(condition) = self.point(source.condition)? else { return Ok(None) };
@@ -232,7 +264,7 @@ impl Problem<'_> {
         let (function, limits) = (self.function, self.limits);
         let mut truth =
             Truth::start(self.debugger, self.unoptimised, &[], function, &points, self.globals, limits)?;
-        let arrivals: Vec<&[u64]> = run(seen).iter().map(|one| &*one.memory).collect();
+        let arrivals: Vec<&[u64]> = arrivals.iter().map(Vec::as_slice).collect();
         let mut visits = Vec::new();
         let mut fits = Vec::new();
         for most in STRIDES {
@@ -252,7 +284,7 @@ impl Problem<'_> {
         let strides: BTreeSet<usize> = fits.iter().map(|fit| fit.1).collect();
         let fit = fits.into_iter().min().filter(|_| strides.len() == 1);
         Ok(fit.map(|(begin, stride)| Matched {
-            begins: (0..run(seen).len()).map(|number| begin + number * stride).collect(),
+            begins: (0..arrivals.len()).map(|number| begin + number * stride).collect(),
             stride,
             visits,
         }))

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use common::{Built, DEBUGGERS};
 use metaloc_tracer::program::Program;
 use metaloc_tracer::source_loops::for_loops;
-use metaloc_tracer::survey::{Pair, Shown, survey};
+use metaloc_tracer::survey::{Matches, Pair, Shown, survey};
 use metaloc_tracer::{Debugger, Gdb, Limits};
 
 const STORES: &str = "extern int X[3200], Y[3200], val;
@@ -42,6 +42,11 @@ int main(void) {
 
 /// Builds a kernel in two ways and surveys it.
 fn surveyed(debugger: &dyn Debugger, source: &str, compiler: &[&str]) -> Vec<Pair> {
+    let built = build(source, compiler);
+    survey_of(debugger, &built, ("kernel", "plain"), source, &mut Matches::default()).unwrap()
+}
+
+fn build(source: &str, compiler: &[&str]) -> Built {
     let built = Built::new();
     built.write("kernel.c", source);
     built.write("main.c", MAIN);
@@ -51,10 +56,20 @@ fn surveyed(debugger: &dyn Debugger, source: &str, compiler: &[&str]) -> Vec<Pai
     for program in ["kernel", "plain"] {
         built.run(&["gcc-12", &format!("{program}.o"), "main.o", "-o", program]);
     }
+    built
+}
+
+fn survey_of(
+    debugger: &dyn Debugger,
+    built: &Built,
+    (optimised, unoptimised): (&str, &str),
+    source: &str,
+    matches: &mut Matches,
+) -> metaloc_tracer::Result<Vec<Pair>> {
     let read = |name: &str| Program::read(&built.path(name)).unwrap();
     let globals = ["X", "Y", "val"].map(str::to_owned);
-    let limits = Limits::default();
-    survey(debugger, &read("kernel"), &read("plain"), "kernel", &for_loops(source), &globals, limits).unwrap()
+    let programs = (&read(optimised), &read(unoptimised));
+    survey(debugger, programs, "kernel", &for_loops(source), &globals, Limits::default(), matches)
 }
 
 fn counts(pairs: &[Pair]) -> BTreeMap<Shown, usize> {
@@ -119,4 +134,18 @@ fn what_comes_late_is_waited_for() {
         assert_eq!(counts.contains_key(&Shown::Unreached), unreached, "{pairs:#?}");
         assert_eq!(counts.len(), if unreached { 2 } else { 1 }, "{pairs:#?}");
     }
+}
+
+#[test]
+fn the_same_code_is_not_matched_again() {
+    let built = build(SUMS, &["gcc-12", "-O3", "-msse4.2"]);
+    built.write("nothing.c", "int main(void) { return 0; }");
+    built.run(&["gcc-12", "-g", "nothing.c", "-o", "nothing"]);
+    let mut matches = Matches::default();
+    let first = survey_of(&Gdb, &built, ("kernel", "plain"), SUMS, &mut matches).unwrap();
+    // There is nothing to match with.
+    assert!(survey_of(&Gdb, &built, ("kernel", "nothing"), SUMS, &mut Matches::default()).is_err());
+    assert_eq!(survey_of(&Gdb, &built, ("kernel", "nothing"), SUMS, &mut matches).unwrap(), first);
+    // Other code.
+    assert!(survey_of(&Gdb, &built, ("plain", "nothing"), SUMS, &mut matches).is_err());
 }

@@ -58,6 +58,10 @@ pub struct Repair {
     #[arg(long, value_enum, default_value_t = Spread::All)]
     pub variant: Spread,
 
+    /// With --stats or JSON, say also what spreading less would have counted
+    #[arg(long)]
+    pub ablation: bool,
+
     /// Run the program under debuggers and compare what they print: {} is the program, its arguments follow
     #[arg(long, value_name = "RUN-COMMAND")]
     pub check: Option<String>,

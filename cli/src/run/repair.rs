@@ -18,7 +18,7 @@ use metaloc_prover::product::locate::Locator;
 use metaloc_prover::product::search::Options;
 use metaloc_prover::prove::{ProveError, ProveOptions, Verdict, prove};
 use metaloc_prover::smt::{Kind, Limits, Program};
-use metaloc_repair::derive::{Derived, Variant, derive};
+use metaloc_repair::derive::{Schedule, Variant, derive};
 use metaloc_repair::{Counts, FunctionClaims, Object, Repaired, Said, Verdict as Known};
 use metaloc_toolchain::atomic::PendingFile;
 
@@ -33,7 +33,7 @@ use asked::Asked;
 use check::Checked;
 pub use check::{Counted, Outcome};
 use correlation::Correlation;
-pub use table::{FunctionRow, Row, Summary};
+pub use table::{FunctionRow, Row, Summary, VariantRow};
 
 pub fn run(args: &Repair) -> Result<Status> {
     let name = args.object.display().to_string();
@@ -90,6 +90,17 @@ pub fn run(args: &Repair) -> Result<Status> {
 
     let claims: Vec<FunctionClaims> = found.iter().filter_map(|found| found.claims.clone()).collect();
     let repaired = object.repair_and_check(&claims).with_context(|| name.clone())?;
+    let mut ablation = Vec::new();
+    for (number, variant) in LESS.into_iter().enumerate().filter(|_| args.ablation) {
+        let claims: Vec<FunctionClaims> =
+            found.iter().filter_map(|found| found.less.get(number).cloned()).collect();
+        let repaired = object.repair_and_check(&claims).with_context(|| name.clone())?;
+        let counts = repaired.counts.into_iter().flatten().fold(Counts::default(), |mut total, counts| {
+            total += counts;
+            total
+        });
+        ablation.push(VariantRow { variant: variant.name().to_owned(), total: Row::from(counts) });
+    }
     let outcome = match &asked {
         None => None,
         Some(asked) => {
@@ -118,6 +129,7 @@ pub fn run(args: &Repair) -> Result<Status> {
     }
     let mut summary = summary(args, &name, found, &repaired, repaired.bytes != bytes);
     summary.check = outcome;
+    summary.ablation = ablation;
     print(args, &summary)?;
     Ok(if is_wrong { Status::Findings } else { Status::Clean })
 }
@@ -146,6 +158,8 @@ struct Found {
     reason: Option<String>,
     seconds: f64,
     claims: Option<FunctionClaims>,
+    /// With `--ablation`, those of the variants that spread less, in their order.
+    less: Vec<FunctionClaims>,
     proved: Option<(Function, Vec<Global>)>,
     correlation: Option<Result<Correlation, String>>,
 }
@@ -157,6 +171,17 @@ impl Found {
         Some(Checked { claims: self.claims.as_ref()?, correlation: self.correlation.as_ref()?, globals })
     }
 }
+
+/// What is found for a proved function.
+struct Located {
+    claims: FunctionClaims,
+    less: Vec<FunctionClaims>,
+    function: Function,
+    correlation: Result<Correlation, String>,
+}
+
+/// The variants that spread less than all.
+const LESS: [Spread; 3] = [Spread::None, Spread::Forward, Spread::Reversible];
 
 struct Setting<'a> {
     args: &'a Repair,
@@ -174,6 +199,7 @@ impl Setting<'_> {
             reason: None,
             seconds: 0.0,
             claims: None,
+            less: Vec::new(),
             proved: None,
             correlation: None,
         };
@@ -187,10 +213,11 @@ impl Setting<'_> {
                 found.verdict = VerdictName::Proved;
                 match Locator::new(self.module, code, &function, self.program, limits) {
                     Ok(locator) => {
-                        let (derived, function, correlation) = self.located(locator, code, said, function)?;
-                        found.claims = Some(derived.claims);
-                        found.correlation = Some(correlation);
-                        found.proved = Some((function, globals));
+                        let located = self.located(locator, code, said, function)?;
+                        found.claims = Some(located.claims);
+                        found.less = located.less;
+                        found.correlation = Some(located.correlation);
+                        found.proved = Some((located.function, globals));
                     }
                     Err(error) => found.reason = Some(error.to_string()),
                 }
@@ -236,23 +263,31 @@ impl Setting<'_> {
         code: &FunctionCode,
         said: &Said,
         function: Function,
-    ) -> Result<(Derived, Function, Result<Correlation, String>)> {
+    ) -> Result<Located> {
         let place = metaloc_repair::FunctionCode {
             symbol: code.name.clone(),
             pcs: code.low_pc..code.low_pc + code.bytes.len() as u64,
         };
-        let variant = match self.args.variant {
-            Spread::None => Variant::None,
-            Spread::Forward => Variant::Forward,
-            Spread::Reversible => Variant::Reversible,
-            Spread::All => Variant::All,
-        };
         let mut asked = Asked(locator);
-        let derived = derive(&mut asked, place, said, variant)?;
-        let correlation = Correlation::new(&function, &asked.0, &derived.points);
+        let schedule = Schedule::new(&mut asked, said)?;
+        let mut claimed = |spread| {
+            let variant = match spread {
+                Spread::None => Variant::None,
+                Spread::Forward => Variant::Forward,
+                Spread::Reversible => Variant::Reversible,
+                Spread::All => Variant::All,
+            };
+            derive(&mut asked, place.clone(), said, &schedule, variant)
+        };
+        let claims = claimed(self.args.variant)?;
+        let less: Vec<FunctionClaims> = match self.args.ablation {
+            true => LESS.into_iter().map(&mut claimed).collect::<Result<_, _>>()?,
+            false => Vec::new(),
+        };
+        let correlation = Correlation::new(&function, &asked.0, schedule.points());
         let mut used = HashSet::new();
         for (number, variable) in function.variables.iter().enumerate() {
-            let claimed = derived.claims.variables.iter().find(|claims| {
+            let claimed = claims.variables.iter().find(|claims| {
                 claims.name == variable.name && claims.line == u64::from(variable.declared.line)
             });
             for (pc, claim) in claimed.into_iter().flat_map(|claims| &claims.claims) {
@@ -262,7 +297,7 @@ impl Setting<'_> {
             }
         }
         let located = asked.0.finish(|variable, pc| used.contains(&(variable, pc)));
-        Ok((derived, located.unwrap_or(function), correlation))
+        Ok(Located { claims, less, function: located.unwrap_or(function), correlation })
     }
 }
 
@@ -323,6 +358,7 @@ fn summary(args: &Repair, name: &str, found: Vec<Found>, repaired: &Repaired, ch
         debug_bytes_after: repaired.debug_bytes.1,
         functions,
         total: Row::from(total),
+        ablation: Vec::new(),
         check: None,
     }
 }

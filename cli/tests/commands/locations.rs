@@ -20,6 +20,9 @@ fn clang_shows_a_constant_and_gcc_nothing() {
     assert_eq!(total["wrong"], total["pairs"], "{clang}");
     let example = clang["kernels"][0]["examples"][0].as_str().unwrap();
     assert!(example.contains("i is 0, not in 16..32"), "{example}");
+    let untrue = clang["kernels"][0]["untrue"].as_array().unwrap();
+    assert!(untrue.iter().all(|one| one["shown"] == "wrong" && one["counter"] == "i"), "{clang}");
+    assert_eq!(total["pairs"], untrue.len(), "{clang}");
     let gcc = table("gcc-12", "s000");
     assert_eq!(gcc["total"]["nothing"], gcc["total"]["pairs"], "{gcc}");
     assert!(gcc["total"]["pairs"].as_u64().unwrap() > 5, "{gcc}");

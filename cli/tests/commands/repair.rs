@@ -67,8 +67,9 @@ fn the_counter_of_s000_is_true_at_every_pc_of_its_loop() {
     let (object, source) = (regress("objects/s000-gcc12-nopic.o"), regress("objects/s000.ll"));
     let (repaired, proof) = (folder.path().join("s000.o"), folder.path().join("proof.json"));
     let repair = metaloc().arg("repair").arg(&object).arg("--source").arg(&source).arg("-o").arg(&repaired);
-    let said =
-        ran(repair.args(["--stats", "--format", "json", "--write-proof"]).arg(&proof)).with_status(0).stdout;
+    let said = ran(repair.args(["--ablation", "--format", "json", "--write-proof"]).arg(&proof))
+        .with_status(0)
+        .stdout;
     let said: Value = serde_json::from_str(&said).unwrap();
     assert!(schema().is_valid(&said), "{said}");
     let mut more = said.clone();
@@ -78,6 +79,10 @@ fn the_counter_of_s000_is_true_at_every_pc_of_its_loop() {
     let number = |name: &str| total[name].as_u64().unwrap();
     // The six instructions of the loop had nothing before.
     assert_eq!((number("V"), number("M"), number("corrected")), (1, LOOP.len() as u64, 0), "{said}");
+    // The node, up to the instruction that changes the register, and what can be undone.
+    let less = said["ablation"].as_array().unwrap();
+    let less = less.iter().map(|one| (one["variant"].as_str().unwrap(), one["total"]["M"].as_u64().unwrap()));
+    assert_eq!(less.collect::<Vec<_>>(), [("none", 1), ("forward", 2), ("reversible", 6)], "{said}");
 
     // Every value that was written is an obligation of the proof, for each point of the source that its instruction
     // belongs to, and a solver confirms all of them.
@@ -119,6 +124,52 @@ fn the_counter_of_s000_is_true_at_every_pc_of_its_loop() {
         assert_eq!(counter, [0, 4, 8].map(|step| (first + step).to_string()), "{pc:#x}");
         assert_eq!(lldb(&program, "s000", pc, 3, "i"), counter, "lldb at {pc:#x}");
     }
+}
+
+#[test]
+fn counts_are_for_people_and_spreadsheets() {
+    let (object, source) = (regress("objects/s000-gcc12-nopic.o"), regress("objects/s000.ll"));
+    let repair = || metaloc().arg("repair").arg(&object).arg("--source").arg(&source);
+    let folder = tempfile::tempdir().unwrap();
+    let proof = folder.path().join("proof.json");
+    let text =
+        ran(repair().args(["--stats", "--ablation", "--write-proof"]).arg(&proof)).with_status(0).stdout;
+    let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("function ")).collect();
+    let first = |row: &&str| row.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+    let expected =
+        ["function verdict", "s000 proved", "total 12", "total none", "total forward", "total reversible"];
+    assert_eq!(rows.iter().map(first).collect::<Vec<_>>(), expected, "{text}");
+    let csv = ran(repair().args(["--format", "csv", "--proof"]).arg(&proof)).with_status(0).stdout;
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines[0][..8], ["function", "verdict", "T", "U", "V", "O", "M", "I"], "{csv}");
+    assert_eq!(lines[1][..3], ["s000", "proved", "12"], "{csv}");
+    assert_eq!(lines[2][..2], ["total", ""], "{csv}");
+    assert_eq!(lines[1][2..], lines[2][2..], "{csv}");
+}
+
+#[test]
+fn kernels_are_repaired_from_kept_proofs() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = || {
+        let bench = metaloc().args(["bench", "repair", "--only", "s000", "--ablation", "--format", "json"]);
+        let said = ran(bench.arg("--proofs").arg(folder.path())).with_status(0).stdout;
+        let mut said: Value = serde_json::from_str(&said).unwrap();
+        said["kernels"][0]["seconds"].take();
+        said
+    };
+    let first = bench();
+    let row = &first["kernels"][0];
+    assert_eq!((&row["after"]["true"], &row["before"]["true"]), (&6.into(), &0.into()), "{first}");
+    assert_eq!(row["variants"].as_array().unwrap().len(), 3, "{first}");
+    let proofs: Vec<PathBuf> =
+        std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(proofs.len(), 1);
+    assert_eq!(bench(), first);
+    // It is used: what is no proof of it is an error.
+    std::fs::write(&proofs[0], "{}").unwrap();
+    let bench = metaloc().args(["bench", "repair", "--only", "s000", "--proofs"]).arg(folder.path());
+    let refused = ran(bench).with_status(2);
+    assert!(refused.stdout.contains("s000: not measured"), "{}", refused.stdout);
 }
 
 #[test]
@@ -216,5 +267,188 @@ int f(int n) {
         let refused = ran(repair(arguments)).with_status(2);
         assert!(refused.stderr.contains(said), "{}", refused.stderr);
         assert!(!place("out.o").exists());
+    }
+}
+
+/// What gdb, or lldb, says of variables of the caller each time that a function is called.
+fn in_callers(
+    debugger: &str,
+    program: &Path,
+    callee: &str,
+    passes: usize,
+    variables: &[&str],
+) -> Vec<String> {
+    let (first, flag, print): (&[&str], _, _) = match debugger {
+        "gdb" => (&["-nx", "-batch"], "-ex", "print"),
+        _ => (&["-x", "-b"], "-o", "frame variable"),
+    };
+    let mut arguments: Vec<String> = first.iter().map(|word| (*word).to_owned()).collect();
+    let mut command = |text: String| arguments.extend([flag.to_owned(), text]);
+    command(format!("break{} {callee}", if debugger == "gdb" { "" } else { "point set -n" }));
+    command("run".into());
+    for _ in 0..passes {
+        command("up".into());
+        variables.iter().for_each(|variable| command(format!("{print} {variable}")));
+        command("continue".into());
+    }
+    arguments.push(program.display().to_string());
+    let text = output(if debugger == "gdb" { "gdb" } else { "lldb-19" }, &arguments);
+    // gdb numbers values, lldb has types and names.
+    let value = |line: &str| match line.split_once(" = ")? {
+        (before, value) if before.starts_with('$') || before.starts_with("(int)") => Some(value.to_owned()),
+        _ => None,
+    };
+    text.lines().filter_map(value).collect()
+}
+
+/// In `last` the parameter is known by a register that the callee may change, in `even` the counter by an address.
+const CALLING: &str = "int x[400];
+int note(int);
+int last(int i) {
+  x[0] = 1;
+  int r = note(i + 5);
+  return r * 2;
+}
+int even(int n) {
+  int s = 0;
+  for (int i = 0; i < 200; i++) {
+    s ^= note(x[2 * i + 1]);
+    x[2 * i] = n;
+  }
+  return s;
+}
+int step(int n) {
+  int k = 7;
+  for (int i = 0; i < n; i += 3) {
+    k = note(k + i);
+    x[i] = k;
+  }
+  return k;
+}
+";
+
+#[test]
+fn callers_are_repaired_and_true_while_the_callee_runs() {
+    for (compiler, width) in
+        [("gcc-12", "-m64"), ("gcc-12", "-m32"), ("clang-19", "-m64"), ("clang-19", "-m32")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        let text = |name: &str| place(name).display().to_string();
+        std::fs::write(place("f.c"), CALLING).unwrap();
+        let driver = "int last(int), even(int), step(int); extern int x[];
+            int note(int v) { static int all; all = all * 5 + v; return all >> 3 ^ v; }
+            int main(void) {
+              for (int k = 0; k < 400; k++) x[k] = k * 7 % 31;
+              return (last(11) + even(5) + step(300)) & 1; }";
+        std::fs::write(place("main.c"), driver).unwrap();
+        let compile = |level: &str, to: &str| {
+            let flags = [level, "-g", width, "-fno-pic", "-fwrapv", "-fcf-protection=none", "-c"];
+            let paths = [text("f.c"), "-o".into(), text(to)];
+            output(compiler, &[flags.map(str::to_owned).as_slice(), &paths].concat());
+        };
+        compile("-O2", "f.o");
+        compile("-O0", "plain.o");
+        let link = format!("gcc-12 -O1 -w -no-pie {width} '{}' {{object}} -o {{program}}", text("main.c"));
+        let repair = metaloc().arg("repair").arg(place("f.o")).arg("--source").arg(place("f.c"));
+        let repair = repair.args(["--flag=-fwrapv", "--check-stops", "4", "--check", "{}", "--link", &link]);
+        let said = ran(repair.args(["--format", "json", "-o"]).arg(place("out.o"))).with_status(0).stdout;
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let what = format!("{compiler} {width}: {said}");
+        for function in said["functions"].as_array().unwrap() {
+            assert_eq!(
+                (&function["verdict"], &function["reason"]),
+                (&"proved".into(), &Value::Null),
+                "{what}"
+            );
+        }
+        assert!(said["total"]["M"].as_u64().unwrap() > 0, "{what}");
+        for one in said["check"]["debuggers"].as_array().unwrap() {
+            assert!(one["compared"].as_u64().unwrap() > 100, "{what}");
+            for none in ["wrong", "stale", "missing", "unreadable", "memory_wrong", "lost"] {
+                assert_eq!(one[none], 0, "{none}: {what}");
+            }
+        }
+        // While the callee runs a debugger finds out the caller's registers: what it says of them is true, or nothing.
+        for object in ["out", "plain"] {
+            let words =
+                link.replace("{object}", &text(&format!("{object}.o"))).replace("{program}", &text(object));
+            let words: Vec<String> = words.split_whitespace().map(|word| word.replace('\'', "")).collect();
+            output(&words[0], &words[1..]);
+        }
+        for debugger in ["gdb", "lldb"] {
+            let passes = 6;
+            let of = |program: &str, variables: &[&str]| {
+                in_callers(debugger, &place(program), "note", passes, variables)
+            };
+            let (shown, truth) = (of("out", &["i"]), of("plain", &["i"]));
+            assert_eq!(truth, ["11", "0", "1", "2", "3", "4"], "{debugger}, {what}");
+            // lldb says why it has no value in a line of another form.
+            let values = shown.iter().filter(|value| value.parse::<i64>().is_ok()).count();
+            let true_ones = shown.iter().filter(|value| truth.contains(*value)).count();
+            assert_eq!(values, true_ones, "{debugger}: {shown:?}: {what}");
+            if debugger == "gdb" {
+                let same = |(shown, truth): (&String, &String)| shown == truth || shown == "<optimized out>";
+                assert_eq!(shown.len(), passes, "{shown:?}: {what}");
+                assert!(shown.iter().zip(&truth).all(same), "{shown:?}: {what}");
+            }
+        }
+    }
+}
+
+/// The paper's example (figure 2): the counter of s000 is printed as 0 throughout its loop, here for clang-19.
+#[test]
+fn the_paper_s_session_prints_the_true_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let text = |name: &str| place(name).display().to_string();
+    let source = regress("kernels/s000.c");
+    let body = std::fs::read_to_string(&source).unwrap();
+    let line = 1 + body.lines().position(|line| line.contains("X[i] =")).unwrap();
+    let driver = "int X[32000], Y[32000], val = 3; int s000(void); int main(void) { return s000(); }";
+    std::fs::write(place("main.c"), driver).unwrap();
+    let flags = ["-O2", "-g", "-fno-pic", "-fwrapv", "-c"].map(str::to_owned);
+    let paths = [source.display().to_string(), "-o".into(), text("s000.o")];
+    output("clang-19", &[&flags[..], &paths].concat());
+    let repair = metaloc().arg("repair").arg(place("s000.o")).arg("--source").arg(&source);
+    ran(repair.arg("--flag=-fwrapv").arg("-o").arg(place("repaired.o"))).with_status(0);
+    let session = |object: &str| {
+        output("gcc-12", &["-no-pie".into(), text("main.c"), text(object), "-o".into(), text("program")]);
+        let mut arguments: Vec<String> = ["-nx", "-batch", "-ex"].map(str::to_owned).to_vec();
+        arguments.extend([format!("break s000.c:{line}"), "-ex".into(), "run".into()]);
+        for _ in 0..4 {
+            arguments.extend(["-ex", "print i", "-ex", "continue"].map(str::to_owned));
+        }
+        arguments.push(text("program"));
+        let all = output("gdb", &arguments);
+        let values = all.lines().filter_map(|line| line.strip_prefix('$')?.split_once(" = "));
+        values.map(|(_, value)| value.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(session("s000.o"), ["0"; 4]);
+    let shown = session("repaired.o");
+    assert_eq!(shown[0], "0");
+    let shown: Vec<i64> = shown.iter().map(|value| value.parse().unwrap()).collect();
+    assert!(shown.len() == 4 && shown[1] > 0, "{shown:?}");
+    assert!((2..4).all(|at| shown[at] == at as i64 * shown[1]), "{shown:?}");
+}
+
+#[test]
+fn debug_information_that_is_not_rewritten_is_refused_with_one_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let source = regress("kernels/s000.c");
+    for (flags, said) in [
+        (&["-g", "-gz"][..], "compressed section .debug"),
+        (&["-g", "-gsplit-dwarf"], "split"),
+        (&[], "without .debug_info"),
+    ] {
+        let all = ["-O2", "-c", "-o"].map(str::to_owned).into_iter();
+        let all = all.chain([place("s000.o"), source.clone()].map(|path| path.display().to_string()));
+        output("gcc-12", &all.chain(flags.iter().map(|flag| (*flag).to_owned())).collect::<Vec<_>>());
+        let repair = metaloc().arg("repair").arg(place("s000.o")).arg("--source").arg(&source);
+        let refused = ran(repair.arg("-o").arg(place("out.o"))).with_status(2);
+        assert!(refused.stderr.contains(said), "{flags:?}: {}", refused.stderr);
+        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+        assert!(!place("out.o").exists(), "{flags:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use crate::args::{DebuggerName, Format, LlvmArgs, SearchOrder, SolverName, Spread};
+use crate::args::{DebuggerName, Format, LlvmArgs, SearchOrder, SolverName};
 
 /// How kernels are compiled and worked on.
 #[derive(Debug, clap::Args)]
@@ -206,10 +206,11 @@ pub struct BenchLocations {
 #[command(after_help = "Examples:
   metaloc bench repair --only s000,s271 --check
   metaloc bench repair --compiler clang-19 --check --save clang.jsonl -j 1
-  metaloc bench repair --target i386 --variant none --variant forward --variant reversible --save i386.jsonl
+  metaloc bench repair --target i386 --ablation --proofs proofs --save i386.jsonl
 
 Beside T, U, V, O, M and I stand the paper's figures for the same function, of an older compiler. With --save a row is
-kept as soon as it is measured, and rows that are there are not measured again.
+kept as soon as it is measured, and rows that are there are not measured again. A proof is kept under a digest of object,
+source and flags; what is not proved is tried again.
 A kernel that cannot be measured has a row that says why, and the others go on; the exit status is 2 then. Where a row has
 less than the paper's for the same code, the reason follows it, and so does the reason for a check that ended early.
 
@@ -235,9 +236,13 @@ pub struct BenchRepair {
     #[arg(long, value_name = "N", default_value = "8", requires = "check")]
     pub check_stops: u32,
 
-    /// Repair again, spreading values less far: the ablation
-    #[arg(long = "variant", value_enum)]
-    pub variants: Vec<Spread>,
+    /// Count also what spreading values less far would improve
+    #[arg(long)]
+    pub ablation: bool,
+
+    /// Keep proofs in this folder, and use those that are there
+    #[arg(long, value_name = "DIR")]
+    pub proofs: Option<PathBuf>,
 
     /// Keep rows here, and go on with those that are not there
     #[arg(long, value_name = "FILE")]

@@ -10,7 +10,7 @@ use metaloc_corpus::kernels::{Configuration, Kernel};
 use metaloc_toolchain::Llvm;
 use metaloc_tracer::program::{Program, undefined_symbols};
 use metaloc_tracer::source_loops::for_loops;
-use metaloc_tracer::survey::{Pair, Shown, also, survey};
+use metaloc_tracer::survey::{Matches, Pair, Shown, also, survey};
 use metaloc_tracer::{Debugger, Gdb, Limits, Lldb};
 use serde::{Deserialize, Serialize};
 
@@ -69,25 +69,29 @@ fn row(
             object
         }
     };
-    let (start, pairs) = look(llvm, configuration, debugger, kernel, &object)?;
+    let (start, pairs) = look(llvm, configuration, debugger, kernel, &object, &mut Vec::new())?;
     Ok(Row::new(kernel, start, &pairs, begun.elapsed().as_secs_f64()))
 }
 
 /// What a debugger shows of the counters in an object of a kernel, and where its function begins: over
-/// as many runs as it takes to come to all addresses, if there are so many.
+/// as many runs as it takes to come to all addresses, if there are so many. `matches` has, by run, what is known of other
+/// objects with the same code.
 pub(super) fn look(
     llvm: &Llvm,
     configuration: &Configuration,
     debugger: &dyn Debugger,
     kernel: &Kernel,
     object: &Path,
+    matches: &mut Vec<Matches>,
 ) -> Result<(u64, Vec<Pair>)> {
-    let (start, mut pairs) = look_once(llvm, configuration, debugger, (kernel, 0), object)?;
-    for run in 1..kernel_driver::runs(kernel) {
+    matches.resize_with(kernel_driver::runs(kernel).max(1), Matches::default);
+    let (first, others) = matches.split_at_mut(1);
+    let (start, mut pairs) = look_once(llvm, configuration, debugger, (kernel, 0), object, &mut first[0])?;
+    for (run, matches) in (1..).zip(others) {
         if pairs.iter().all(|pair| pair.shown != Shown::Unreached) {
             break;
         }
-        let (begins, seen) = look_once(llvm, configuration, debugger, (kernel, run), object)?;
+        let (begins, seen) = look_once(llvm, configuration, debugger, (kernel, run), object, matches)?;
         also(&mut pairs, &seen, |address| address.wrapping_sub(begins).wrapping_add(start));
     }
     Ok((start, pairs))
@@ -100,6 +104,7 @@ fn look_once(
     debugger: &dyn Debugger,
     (kernel, run): (&Kernel, usize),
     object: &Path,
+    matches: &mut Matches,
 ) -> Result<(u64, Vec<Pair>)> {
     let scratch = tempfile::Builder::new().prefix("metaloc-").tempdir().context("no temporary folder")?;
     let place = |name: &str| scratch.path().join(name);
@@ -118,7 +123,7 @@ fn look_once(
         .with_context(|| format!("cannot read {}", kernel.path.display()))?;
     let loops = for_loops(&source);
     let limits = Limits { answer: ANSWER, ..Limits::default() };
-    let pairs = survey(debugger, &optimised, &plain, &kernel.name, &loops, &globals, limits)?;
+    let pairs = survey(debugger, (&optimised, &plain), &kernel.name, &loops, &globals, limits, matches)?;
     Ok((optimised.function(&kernel.name)?.range.start, pairs))
 }
 
@@ -168,6 +173,31 @@ struct Row {
     seconds: f64,
     /// Of each loop and counter the first wrong value, for people.
     examples: Vec<String>,
+    /// What is not true.
+    untrue: Vec<Untrue>,
+}
+
+/// A pair that does not show a true value.
+#[derive(Debug, Serialize)]
+struct Untrue {
+    /// From the beginning of the function.
+    offset: u64,
+    counter: String,
+    line: u32,
+    shown: &'static str,
+}
+
+impl Untrue {
+    fn of(pair: &Pair, start: u64) -> Option<Untrue> {
+        let shown = match pair.shown {
+            Shown::True => return None,
+            Shown::Wrong => "wrong",
+            Shown::Nothing => "nothing",
+            Shown::Unreached => "unreached",
+            Shown::Unmatched => "unmatched",
+        };
+        Some(Untrue { offset: pair.pc - start, counter: pair.counter.clone(), line: pair.line, shown })
+    }
 }
 
 impl Row {
@@ -185,7 +215,8 @@ impl Row {
             }
         }
         let examples = examples.into_iter().map(|known| known.2).collect();
-        Row { name: kernel.name.clone(), counts, seconds, examples }
+        let untrue = pairs.iter().filter_map(|pair| Untrue::of(pair, start)).collect();
+        Row { name: kernel.name.clone(), counts, seconds, examples, untrue }
     }
 }
 
@@ -218,7 +249,7 @@ impl Table {
             "{:8} {:>6} {:>6} {:>6} {:>8} {:>9} {:>9} {:>6}",
             "kernel", "pairs", "true", "wrong", "nothing", "unreached", "unmatched", "s"
         );
-        for Row { name, counts, seconds, examples } in &self.kernels {
+        for Row { name, counts, seconds, examples, .. } in &self.kernels {
             let Counts { pairs, true_value, wrong, nothing, unreached, unmatched } = counts;
             let example = examples.first().map_or("", String::as_str);
             let _ = writeln!(

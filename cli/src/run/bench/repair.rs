@@ -21,11 +21,12 @@ use metaloc_prover::product::document::sha256;
 use metaloc_prover::smt::WALL_FACTOR;
 use metaloc_toolchain::process::{Exit, Task};
 use metaloc_toolchain::{Llvm, atomic, interrupt, plugin};
+use metaloc_tracer::survey::Matches;
 use metaloc_tracer::{Debugger, Gdb};
 
 use super::locations::{self, Counts};
 use super::prove::{configuration, wanted};
-use crate::args::{BenchRepair, Format, Spread};
+use crate::args::{BenchRepair, Format};
 use crate::output;
 use crate::parallel;
 use crate::progress::Progress;
@@ -138,8 +139,19 @@ impl Bench<'_> {
         let place = |name: &str| scratch.path().join(name);
         let (object, repaired, proof) = (place("kernel.o"), place("repaired.o"), place("proof.json"));
         self.configuration.compile(&kernel.path, &kernel.defines, "-c", &object)?;
-        let before = self.survey(kernel, &object)?;
-        let mut task = self.repair(kernel, &object).arg("-o").arg(&repaired).arg("--write-proof").arg(&proof);
+        let mut matches = Vec::new();
+        let before = self.survey(kernel, &object, &mut matches)?;
+        let kept =
+            self.args.proofs.as_ref().map(|folder| self.kept_proof(folder, kernel, &object)).transpose()?;
+        let known = kept.as_ref().filter(|kept| kept.exists());
+        let mut task = self.repair(kernel, &object).arg("-o").arg(&repaired);
+        task = match known {
+            Some(known) => task.arg("--proof").arg(known),
+            None => task.arg("--write-proof").arg(&proof),
+        };
+        if self.args.ablation {
+            task = task.arg("--ablation");
+        }
         task = task.args(["--time", &self.args.limit.to_string()]);
         let mut limit = Duration::from_secs(self.args.limit) * WALL_FACTOR + GRACE;
         if self.args.check {
@@ -167,12 +179,20 @@ impl Bench<'_> {
                 };
                 (row.verdict, row.reason) = (function.verdict, function.reason);
                 row.check = summary.check;
+                if let (Some(kept), None, VerdictName::Proved) = (&kept, known, row.verdict) {
+                    let bytes = std::fs::read(&proof).context("the proof was not written")?;
+                    atomic::write(kept, &bytes)?;
+                }
                 if row.is_repaired() {
                     row.stats = Some(function.row);
+                    row.variants = summary
+                        .ablation
+                        .into_iter()
+                        .map(|variant| (variant.variant, variant.total))
+                        .collect();
                     // There is no output if a debugger shows something untrue.
                     if row.check.as_ref().is_none_or(|check| !check.is_wrong()) {
-                        row.after = Some(self.survey(kernel, &repaired)?);
-                        self.variants(kernel, &object, &proof, &mut row)?;
+                        row.after = Some(self.survey(kernel, &repaired, &mut matches)?);
                     }
                 }
             }
@@ -204,16 +224,18 @@ impl Bench<'_> {
         Row { error: Some(format!("{error:#}")), ..self.unknown(kernel, Counts::default()) }
     }
 
-    /// The same proof, spread less far.
-    fn variants(&self, kernel: &Kernel, object: &Path, proof: &Path, row: &mut Row) -> Result<()> {
-        for variant in self.args.variants.iter().filter(|variant| **variant != Spread::All) {
-            let task =
-                self.repair(kernel, object).arg("--proof").arg(proof).args(["--variant", variant.name()]);
-            if let Ok(summary) = summary(kernel, &task, GRACE)? {
-                row.variants.push((variant.name().to_owned(), summary.total));
-            }
+    /// Where the proof of an object is kept: under a digest of what it is a proof of.
+    fn kept_proof(&self, folder: &Path, kernel: &Kernel, object: &Path) -> Result<PathBuf> {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let read =
+            |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+        let mut all = read(object)?;
+        all.extend(read(&kernel.path)?);
+        for word in self.configuration.meaning.iter().chain(&kernel.defines).chain([&self.llvm.version]) {
+            all.extend(word.as_bytes());
+            all.push(0);
         }
-        Ok(())
+        Ok(folder.join(format!("{}-{}.json", kernel.name, &sha256(&all)[..16])))
     }
 
     fn repair(&self, kernel: &Kernel, object: &Path) -> Task {
@@ -232,8 +254,8 @@ impl Bench<'_> {
         task
     }
 
-    fn survey(&self, kernel: &Kernel, object: &Path) -> Result<Counts> {
-        let pairs = locations::look(self.llvm, self.configuration, &Gdb, kernel, object)?;
+    fn survey(&self, kernel: &Kernel, object: &Path, matches: &mut Vec<Matches>) -> Result<Counts> {
+        let pairs = locations::look(self.llvm, self.configuration, &Gdb, kernel, object, matches)?;
         Ok(Counts::of(&pairs.1))
     }
 }

@@ -16,6 +16,10 @@ impl Proved for Asked {
         self.0.instructions().to_vec()
     }
 
+    fn address_bits(&self) -> u32 {
+        self.0.address_bits()
+    }
+
     fn variables(&self) -> Vec<Variable> {
         self.0.variables().to_vec()
     }
@@ -26,6 +30,14 @@ impl Proved for Asked {
 
     fn from(&self, edge: usize) -> usize {
         self.0.from(edge)
+    }
+
+    fn is_call(&self, edge: usize) -> bool {
+        self.0.is_call(edge)
+    }
+
+    fn outlasts_calls(&self, register: &str) -> bool {
+        self.0.outlasts_calls(register)
     }
 
     fn machine(&self, edge: usize) -> Vec<MachineStep> {

@@ -17,6 +17,9 @@ pub struct Summary {
     pub debug_bytes_after: u64,
     pub functions: Vec<FunctionRow>,
     pub total: Row,
+    /// Of the variants that spread less; none without `--ablation`.
+    #[serde(default)]
+    pub ablation: Vec<VariantRow>,
     /// What debuggers show; `null` without `--check`.
     pub check: Option<check::Outcome>,
 }
@@ -30,6 +33,13 @@ pub struct FunctionRow {
     pub seconds: f64,
     #[serde(flatten)]
     pub row: Row,
+}
+
+/// What another variant would have counted in total.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct VariantRow {
+    pub variant: String,
+    pub total: Row,
 }
 
 /// The columns, by the paper's names and ours.
@@ -114,6 +124,9 @@ pub fn text(summary: &Summary) -> String {
         line(&function.name, function.verdict.text(), &function.row);
     }
     line("total", "", &summary.total);
+    for VariantRow { variant, total } in &summary.ablation {
+        line("total", variant, total);
+    }
     out
 }
 
@@ -128,5 +141,8 @@ pub fn csv(summary: &Summary) -> String {
         line(&function.name, function.verdict.text(), &function.row);
     }
     line("total", "", &summary.total);
+    for VariantRow { variant, total } in &summary.ablation {
+        line("total", variant, total);
+    }
     out
 }

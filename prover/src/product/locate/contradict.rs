@@ -43,6 +43,10 @@ impl Locator {
         variable: usize,
         constant: proof::Word,
     ) -> Result<bool, LocateError> {
+        // No callee may ever answer what a solver makes up.
+        if way.iter().any(|edge| self.function.edges[*edge].calls) {
+            return Ok(false);
+        }
         let Some(bound) = self.bound(at.edge, at.source, variable) else { return Ok(false) };
         let (machine, source) = self.walk_from_entry(way, at);
         let is = match bound {

@@ -56,9 +56,6 @@ pub enum LocateError {
     /// The code has no graph.
     #[error(transparent)]
     Lift(#[from] LiftError),
-    /// It calls others: what registers hold at a call is not what a debugger sees of the caller while the callee runs.
-    #[error("unsupported: places of variables in a function that makes calls")]
-    Calls,
     /// No problem of the prover's.
     #[error(transparent)]
     Problem(#[from] ProblemError),
@@ -142,10 +139,6 @@ impl Locator {
         program: &Program,
         limits: Limits,
     ) -> Result<Locator, LocateError> {
-        // What a debugger sees of a caller while the callee runs is not the state at the call.
-        if function.edges.iter().any(|edge| edge.calls) {
-            return Err(LocateError::Calls);
-        }
         let ir = module.function(&code.name)?;
         let mut arena = Arena::new();
         let partition = match pair(&mut arena, module, ir, code) {
@@ -157,12 +150,13 @@ impl Locator {
         let machine = lift::lift_by(&mut arena, code, partition)?;
         let (machine_peeks, mut pcs) = lift::peeks(&mut arena, code, partition)?;
         pcs.sort_by_key(|range| range.start);
-        let problem = problem(&mut arena, &lowered, machine.clone(), code);
+        let problem = problem(&mut arena, &lowered, machine, code);
         let setting = Setting::new(&mut arena, problem)?;
         let facts = setting.facts(&mut arena);
-        check_points(function, &machine, &lowered.graph)?;
         let mut source_infos = lowered.points.clone();
-        let (mut machine, mut source) = (machine, lowered.graph.clone());
+        // With what calls do.
+        let (mut machine, mut source) = (setting.problem.machine.clone(), setting.problem.source.clone());
+        check_points(function, &machine, &source)?;
         for peek in machine_peeks {
             extend(&mut machine, peek.point, peek.edge);
         }
@@ -205,6 +199,11 @@ impl Locator {
         &self.pcs
     }
 
+    /// How wide addresses are.
+    pub fn address_bits(&self) -> u32 {
+        self.address_bits
+    }
+
     /// Variables of the source.
     pub fn variables(&self) -> &[proof::Variable] {
         &self.function.variables
@@ -218,6 +217,17 @@ impl Locator {
     /// The node that an edge begins at.
     pub fn from(&self, edge: usize) -> usize {
         self.edges[edge].node
+    }
+
+    /// Whether an edge is a call of both programs. It has one position of the machine: the instruction that calls.
+    pub fn is_call(&self, edge: usize) -> bool {
+        self.function.edges[edge].calls
+    }
+
+    /// Whether a register is after every call what it was before, so that a debugger knows it of the caller while the callee
+    /// runs. The stack pointer is not counted: how it is found depends on the debugger.
+    pub fn outlasts_calls(&self, register: &str) -> bool {
+        self.setting.problem.abi.callee_saved.contains(&register)
     }
 
     /// Positions of the machine on an edge; its end is not one, as it belongs to the edges that leave that node.

@@ -45,12 +45,9 @@ impl Row {
 
     /// Whether it has all that is asked for.
     pub fn has(&self, args: &BenchRepair) -> bool {
-        let has_variant = |variant: &Spread| {
-            *variant == Spread::All || self.variants.iter().any(|(name, _)| name == variant.name())
-        };
         self.error.is_none() && !self.is_repaired()
             || self.is_repaired()
-                && ((!args.check || self.check.is_some()) && args.variants.iter().all(has_variant))
+                && ((!args.check || self.check.is_some()) && (!args.ablation || !self.variants.is_empty()))
     }
 
     /// Whether a debugger was seen to show something wrong in the compiler's object, or in what was kept of it.
