@@ -27,6 +27,7 @@ fn code(address_bits: u32, bytes: &[&[u8]]) -> FunctionCode {
         pc_thunks: BTreeMap::new(),
         image: None,
         entries: Default::default(),
+        definitions: Default::default(),
     }
 }
 

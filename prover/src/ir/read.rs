@@ -91,13 +91,16 @@ fn global(words: &[Token], layout: &DataLayout) -> Option<Global> {
     let mut cursor = Cursor::new(&rest[kind + 1..], layout);
     let of = cursor.type_name().ok()?;
     let size_bytes = layout.size_bytes(&of)?;
-    let bytes = initialiser(&mut cursor, &of).filter(|_| constant && settled);
+    let defined = !word("external") && !word("extern_weak");
+    let initial = initialiser(&mut cursor, &of).filter(|_| defined);
+    let bytes = initial.clone().filter(|_| constant && settled);
     let align = rest.windows(2).find_map(|pair| match pair {
         [Token::Word(align), Token::Word(bytes)] if align == "align" => bytes.parse().ok(),
         _ => None,
     });
     let align_bytes = align.or(layout.align_bytes(&of))?;
-    Some(Global { symbol: symbol.clone(), size_bytes, align_bytes, constant: bytes })
+    let symbol = symbol.clone();
+    Some(Global { symbol, size_bytes, align_bytes, constant: bytes, read_only: constant, defined, initial })
 }
 
 /// `define ... TYPE @name(PARAMETERS) ... {`.
