@@ -67,6 +67,8 @@ pub enum Defect {
     Parts { at: String, claim: Claim },
     #[error("{at}: the script of query `{name}` has another hash")]
     QueryHash { at: String, name: String },
+    #[error("{at}: the script of query `{name}` is more than one question: {what}")]
+    Script { at: String, name: String, what: String },
     #[error("{at}: a value for the debugger is made of machine state and addresses only")]
     SourceInLocation { at: String },
     #[error("{at}: the variable has no value at the source point")]

@@ -4,6 +4,9 @@
 //! In a relocatable object the linker's fields say which symbol an address belongs to. In a linked one the numbers
 //! are there already, and the symbol table says what lies where ([`Image`]).
 
+pub mod definitions;
+
+use definitions::{Definitions, merged_entry_bytes};
 use object::{
     Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, SectionFlags,
     SectionIndex, SectionKind, SymbolFlags, SymbolKind, elf,
@@ -51,6 +54,8 @@ pub struct FunctionCode {
     pub locals: Arc<BTreeSet<String>>,
     /// Why the bytes are not what will run, or cannot be told from it.
     pub refused: Option<String>,
+    /// Variables and constants that the object itself has.
+    pub definitions: Arc<Definitions>,
 }
 
 /// Names of functions by where they begin.
@@ -222,6 +227,16 @@ pub enum ObjectError {
         /// What is there, cut.
         known: String,
     },
+    /// Several are called so.
+    #[error("{file}: unsupported: {count} functions with the name `{name}`")]
+    Several {
+        /// The file.
+        file: String,
+        /// The name.
+        name: String,
+        /// How many.
+        count: usize,
+    },
     /// A relocation that is not understood.
     #[error("{file}: unsupported: relocation type {r_type} in {section} at {pc:#x}")]
     Relocation {
@@ -280,6 +295,8 @@ impl ObjectFile {
             function.locals = locals.clone();
         }
         add_entries(&mut functions, &homes, &names);
+        let definitions = Arc::new(definitions::read(&object, &names, image.is_some()));
+        functions.iter_mut().for_each(|function| function.definitions = definitions.clone());
         if functions.is_empty() {
             return Err(ObjectError::Stripped { file: file.to_owned() });
         }
@@ -312,7 +329,13 @@ impl ObjectFile {
 
     /// The function of that name.
     pub fn function(&self, name: &str) -> Result<&FunctionCode, ObjectError> {
-        self.functions.iter().find(|function| function.name == name).ok_or_else(|| {
+        let found: Vec<&FunctionCode> =
+            self.functions.iter().filter(|function| function.name == name).collect();
+        if found.len() > 1 {
+            let (file, name) = (self.name.clone(), name.to_owned());
+            return Err(ObjectError::Several { file, name, count: found.len() });
+        }
+        found.first().copied().ok_or_else(|| {
             let known: Vec<&str> =
                 self.functions.iter().take(10).map(|function| function.name.as_str()).collect();
             ObjectError::NoFunction {
@@ -376,22 +399,26 @@ fn function(
                 r_type: r_type.0,
                 pc,
             })?;
-            let symbol = match target(object, names, relocation.target()) {
+            let mut symbol = match target(object, names, relocation.target()) {
                 Ok(symbol) => symbol,
                 Err(reason) => {
                     refused.push(format!("{reason} at {pc:#x}"));
                     continue;
                 }
             };
-            if let Some((bytes, align_bytes)) = constant_bytes(object, relocation.target()) {
-                constants.insert(symbol.clone(), bytes);
-                alignments.insert(symbol.clone(), align_bytes);
-            }
             // i386 keeps the addend in the field itself.
-            let addend = match relocation.has_implicit_addend() {
+            let mut addend = match relocation.has_implicit_addend() {
                 true => field(data, pc).ok_or_else(|| malformed(format!("a relocation at {pc:#x}")))?,
                 false => relocation.addend(),
             };
+            if let Some(constant) = constant(object, relocation.target(), kind, addend) {
+                if let Some(start) = constant.entry {
+                    symbol = format!("{symbol}+{start:#x}");
+                    addend = addend.wrapping_sub_unsigned(start);
+                }
+                constants.insert(symbol.clone(), constant.bytes);
+                alignments.insert(symbol.clone(), constant.align_bytes);
+            }
             relocations.push(Relocation { pc, kind, symbol, addend });
         }
     }
@@ -417,6 +444,7 @@ fn function(
         entries: Arc::default(),
         locals: Arc::default(),
         refused: refused.into_iter().next(),
+        definitions: Arc::default(),
     })
 }
 
@@ -560,8 +588,24 @@ fn field(data: &[u8], pc: u64) -> Option<i64> {
     Some(i64::from(i32::from_le_bytes(bytes.try_into().ok()?)))
 }
 
-/// What a symbol of a read-only section stands for, if the linker changes nothing there, and its alignment.
-fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<(Vec<u8>, u64)> {
+/// Bytes that never change.
+struct Constant {
+    bytes: Vec<u8>,
+    align_bytes: u64,
+    /// Where in the section the entry begins that it is, if the relocation names the section: each entry goes its own
+    /// way.
+    entry: Option<u64>,
+}
+
+/// What a symbol of a read-only section stands for, if the linker changes nothing there. Of a section whose equal
+/// entries the linker makes one, only the one entry stays together: that of the symbol, or, if the section stands for
+/// itself, that of the addend.
+fn constant(
+    object: &object::File,
+    target: RelocationTarget,
+    kind: RelocationKind,
+    addend: i64,
+) -> Option<Constant> {
     let RelocationTarget::Symbol(index) = target else { return None };
     let symbol = object.symbol_by_index(index).ok()?;
     let section = object.section_by_index(symbol.section_index()?).ok()?;
@@ -569,10 +613,34 @@ fn constant_bytes(object: &object::File, target: RelocationTarget) -> Option<(Ve
     if !symbol.is_local() || !is_read_only(&section) || section.relocations().next().is_some() {
         return None;
     }
-    let start = usize::try_from(symbol.address()).ok()?;
-    let bytes = section.data().ok()?.get(start..)?.to_vec();
-    let of_offset = 1u64.checked_shl(symbol.address().trailing_zeros()).unwrap_or(u64::MAX);
-    Some((bytes, section.align().max(1).min(of_offset)))
+    let data = section.data().ok()?;
+    let aligned = |address: u64| 1u64.checked_shl(address.trailing_zeros()).unwrap_or(u64::MAX);
+    let Some(entry_bytes) = merged_entry_bytes(object, &section) else {
+        let bytes = data.get(usize::try_from(symbol.address()).ok()?..)?.to_vec();
+        let align_bytes = section.align().max(1).min(aligned(symbol.address()));
+        return Some(Constant { bytes, align_bytes, entry: None });
+    };
+    // Of strings nothing is known: where they end is for the linker to say.
+    let entry_bytes = entry_bytes?;
+    // An addend that is relative to a pc says only to some linkers which entry is meant.
+    let plain = matches!(
+        kind,
+        RelocationKind::Absolute32
+            | RelocationKind::Absolute32Signed
+            | RelocationKind::Absolute64
+            | RelocationKind::GotOffset
+    );
+    let (start, whole) = match symbol.kind() {
+        SymbolKind::Section if plain => (u64::try_from(addend).ok()?, true),
+        SymbolKind::Section => return None,
+        _ => (symbol.address(), false),
+    };
+    let entry = start - start % entry_bytes;
+    let from = if whole { entry } else { start };
+    let end = entry.checked_add(entry_bytes)?;
+    let bytes = data.get(usize::try_from(from).ok()?..usize::try_from(end).ok()?)?.to_vec();
+    let align_bytes = section.align().max(1).min(aligned(entry_bytes)).min(aligned(from));
+    Some(Constant { bytes, align_bytes, entry: whole.then_some(entry) })
 }
 
 /// A name that stands for one symbol only: local symbols and sections may share theirs.

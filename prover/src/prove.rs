@@ -146,6 +146,9 @@ fn attempt(
         Err(PairError::Machine(error)) => return Ok(Verdict::Unsupported(error.to_string())),
     };
     let source = pair.source;
+    if let Some(what) = code.definitions.disagreement(&source.globals) {
+        return Ok(Verdict::Unsupported(format!("unsupported: {what}")));
+    }
     let problem = problem(&mut arena, &source, pair.machine, code);
     let globals = problem.globals.clone();
     let setting = match Setting::new(&mut arena, problem) {
@@ -203,6 +206,7 @@ pub(crate) fn problem(
     };
     let returned = source.returns_bits.map(|bits| arena.variable(RETURN_VALUE, Sort::Bits(bits)));
     let globals: Vec<proof::Global> = source.globals.iter().map(global).collect();
+    let read_only = source.globals.iter().filter(|global| global.read_only);
     let pointers = source.parameters.iter().filter(|parameter| parameter.pointer);
     Problem {
         abi: Abi::of(code.address_bits),
@@ -215,6 +219,8 @@ pub(crate) fn problem(
         placed: placement(code, &globals),
         globals,
         alignments: code.alignments.clone(),
+        read_only: read_only.map(|global| global.symbol.clone()).collect(),
+        written: source.written.clone(),
     }
 }
 

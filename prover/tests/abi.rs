@@ -29,6 +29,7 @@ fn code(address_bits: u32, bytes: &[&[u8]]) -> FunctionCode {
         entries: Default::default(),
         locals: Default::default(),
         refused: None,
+        definitions: Default::default(),
     }
 }
 

@@ -144,6 +144,7 @@ fn code(bytes: &[u8]) -> FunctionCode {
         entries: Default::default(),
         locals: Default::default(),
         refused: None,
+        definitions: Default::default(),
     }
 }
 
@@ -154,6 +155,11 @@ fn what_is_not_followed_is_named_with_its_pc() {
     assert_eq!(error(&[0xff, 0xe0]), "unsupported: indirect jump at 0x0");
     assert_eq!(error(&[0xd9, 0xe8, 0xc3]), "unsupported: fld1 at 0x0");
     assert_eq!(error(&[0x90]), "unsupported: control that leaves the function at 0x1");
+    // No red zone in 32-bit code: mov 4(%esp), %eax; mov %eax, -4(%esp); ret.
+    let below = code(&[0x8b, 0x44, 0x24, 0x04, 0x89, 0x44, 0x24, 0xfc, 0xc3]);
+    let below = FunctionCode { address_bits: 32, ..below };
+    let refused = lift(&mut Arena::new(), &below).unwrap_err().to_string();
+    assert_eq!(refused, "unsupported: access below what is kept of the stack at 0x4");
     assert_eq!(error(&[0xeb, 0x10]), "unsupported: control that leaves the function at 0x12");
     assert_eq!(error(&[0xf3, 0x48, 0xab, 0xc3]), "unsupported: stosq at 0x0");
     assert_eq!(error(&[0xf0, 0x48, 0x01, 0x07, 0xc3]), "unsupported: add with lock at 0x0");

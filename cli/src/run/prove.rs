@@ -192,6 +192,19 @@ fn search(args: &Prove, object: &Path, source: &Path, picture: Option<Picture>) 
     if let Some(picture) = picture {
         picture.finish(&proof)?;
     }
+    if args.function.is_none() {
+        let has = |name: &str| functions.iter().any(|code| code.name == name);
+        let missing = module.functions().iter().map(|function| function.name.as_str());
+        let missing: Vec<&str> = missing.filter(|name| !has(name)).collect();
+        if !missing.is_empty() {
+            output::complain(&format!(
+                "{} has no function {}, which {} has: nothing is said of it",
+                summary.object,
+                missing.join(", "),
+                summary.source,
+            ));
+        }
+    }
     match args.format {
         Format::Text => print_summary(&summary)?,
         Format::Json => output::print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?,

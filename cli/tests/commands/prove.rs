@@ -88,6 +88,43 @@ fn functions_with_other_globals_are_proved_together() {
     assert_eq!(std::fs::read(at("out.o")).unwrap(), std::fs::read(at("three.o")).unwrap());
 }
 
+/// A function that the object does not have is said, and of two with one name none is meant.
+#[test]
+fn what_is_not_looked_at_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let gcc = |arguments: &[&str]| {
+        let compile = metaloc_toolchain::process::Task::new("gcc-12").args(["-O2", "-fno-pic"]);
+        let compile = arguments.iter().fold(compile, |task, argument| match argument.split_once('.') {
+            Some(_) => task.arg(at(argument)),
+            None => task.arg(argument),
+        });
+        let compiled = compile.run().unwrap();
+        assert!(compiled.exit.success(), "{}", compiled.stderr_text());
+    };
+    let text = "int f(int x) { return x + 1; }\n#ifndef LESS\nint g(int x) { return x; }\n#endif\n";
+    std::fs::write(at("missing.c"), text).unwrap();
+    gcc(&["-DLESS", "-c", "missing.c", "-o", "missing.o"]);
+    let prove = |object: &str, source: &str| {
+        metaloc().arg("prove").arg(at(object)).arg("--source").arg(at(source)).args(["--flag", "-fwrapv"])
+    };
+    let said = ran(prove("missing.o", "missing.c")).with_status(0);
+    assert!(said.stderr.contains("missing.o has no function g, which"), "{}", said.stderr);
+    let said = ran(prove("missing.o", "missing.c").args(["--function", "f"])).with_status(0);
+    assert!(said.stderr.is_empty(), "{}", said.stderr);
+    for (name, value) in [("one.c", 1), ("two.c", 2)] {
+        let text = format!("__attribute__((used)) static int f(void) {{ return {value}; }}\n");
+        std::fs::write(at(name), text).unwrap();
+    }
+    gcc(&["-c", "one.c", "-o", "one.o"]);
+    gcc(&["-c", "two.c", "-o", "two.o"]);
+    gcc(&["-r", "-nostdlib", "one.o", "two.o", "-o", "twice.o"]);
+    let said = ran(prove("twice.o", "one.c").args(["--function", "f"])).with_status(2);
+    assert!(said.stderr.contains("unsupported: 2 functions with the name `f`"), "{}", said.stderr);
+    gcc(&["-r", "-nostdlib", "one.o", "-o", "once.o"]);
+    ran(prove("once.o", "one.c").args(["--function", "f"])).with_status(0);
+}
+
 #[test]
 fn a_hand_written_proof_is_only_asserted() {
     let proof = regress("proofs/equal/s000-gcc12-nopic.json");

@@ -3,7 +3,7 @@
 
 use super::graph::{check_path_set, check_points};
 use super::tables::check_hash;
-use super::{Report, Scope, sums};
+use super::{Report, Scope, script, sums};
 use crate::defect::Defect;
 use crate::document::NodeRole;
 use crate::invariant::{Region, Term};
@@ -104,6 +104,9 @@ fn check_query(at: &str, query: &Query, report: &mut Report) {
     let hash: String = Sha256::digest(script.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     if hash != query.sha256 {
         report.add(Defect::QueryHash { at: at.to_owned(), name: query.name.clone() });
+    }
+    if let Err(what) = script::check(script) {
+        report.add(Defect::Script { at: at.to_owned(), name: query.name.clone(), what });
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod claims;
 mod graph;
+mod script;
 mod sums;
 mod tables;
 

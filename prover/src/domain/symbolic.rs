@@ -98,6 +98,11 @@ impl<'a> Symbolic<'a> {
         (inner.arena, inner.collected)
     }
 
+    /// How many accesses there were.
+    pub fn accesses(&self) -> usize {
+        self.inner.borrow().collected.accesses.len()
+    }
+
     fn with<T>(&self, make: impl FnOnce(&mut Arena) -> T) -> T {
         make(&mut self.inner.borrow_mut().arena)
     }

@@ -62,6 +62,12 @@ pub struct Global {
     pub align_bytes: u64,
     /// The bytes, if they never change and are known.
     pub constant: Option<Vec<u8>>,
+    /// Whether nobody writes to it.
+    pub read_only: bool,
+    /// Whether the module has its contents, and does not only declare it.
+    pub defined: bool,
+    /// These contents, if they are followed.
+    pub initial: Option<Vec<u8>>,
 }
 
 /// A function with a body.

@@ -120,13 +120,16 @@ fn global(words: &[Token], layout: &DataLayout) -> Option<Global> {
     if word("external") && is_open_ended(layout, &of) {
         return None;
     }
-    let bytes = initialiser(&mut cursor, &of).filter(|_| constant && settled);
+    let defined = !word("external") && !word("extern_weak");
+    let initial = initialiser(&mut cursor, &of).filter(|_| defined);
+    let bytes = initial.clone().filter(|_| constant && settled);
     let align = rest.windows(2).find_map(|pair| match pair {
         [Token::Word(align), Token::Word(bytes)] if align == "align" => bytes.parse().ok(),
         _ => None,
     });
     let align_bytes = align.or(layout.align_bytes(&of))?;
-    Some(Global { symbol: symbol.clone(), size_bytes, align_bytes, constant: bytes })
+    let symbol = symbol.clone();
+    Some(Global { symbol, size_bytes, align_bytes, constant: bytes, read_only: constant, defined, initial })
 }
 
 /// Whether something of this type may be followed by more of itself: an array without elements, or what ends in one.

@@ -3,6 +3,7 @@
 //! - [`blocks`]: which instructions, in which blocks;
 //! - [`fixups`]: what the linker will write, as expressions over addresses of symbols;
 //! - [`origin`]: where registers point, and so which region an access goes to;
+//! - [`frame`]: what of the frame a signal handler may write over;
 //! - [`run`]: a block as assignments.
 //!
 //! Registers are the variables `rax` to `r15`, `xmm0` to `xmm15` and `flag.Carry` and so on; the address of a
@@ -11,6 +12,7 @@
 
 mod blocks;
 mod fixups;
+mod frame;
 mod origin;
 mod run;
 
@@ -154,9 +156,13 @@ fn run_all(
         |pc: u64| blocks.iter().position(|block| block.start() == pc).map(|number| PointId(number as u32));
     let exit = PointId(blocks.len() as u32);
     let mut edges = Vec::new();
+    let mut rans = Vec::new();
     for (number, block) in blocks.iter().enumerate() {
         let layout = BlockLayout { origins, function, block: number, partition };
-        let ran = run::block(arena, block, function, &layout)?;
+        rans.push(run::block(arena, block, function, &layout)?);
+    }
+    frame::check(arena, blocks, origins, &rans, function.address_bits)?;
+    for ((number, block), ran) in blocks.iter().enumerate().zip(rans) {
         let call = run::called(arena, block, function, origins.depth(number))?;
         for (guard, target) in ran.ways {
             let to = match target {

@@ -1,6 +1,7 @@
 //! Where registers point: a forward dataflow over blocks that follows the stack pointer and addresses of
 //! symbols. It only proposes a region for each access; that the access stays there is proved later, so a
-//! wrong proposal costs a proof and never makes a false one.
+//! wrong proposal costs a proof and never makes a false one. Constant distances from the stack pointer at entry are
+//! more than proposals: [`super::frame`] relies on them, and they rest on the calling convention alone.
 
 use super::blocks::Block;
 use super::run;
@@ -90,6 +91,16 @@ impl Origins {
             Origin::Frame(_) => Region::Stack,
             Origin::In(region) => region,
             Origin::Number | Origin::Any => Region::Rest,
+        }
+    }
+
+    /// The constant distance of an address of a block from the stack pointer at entry.
+    pub(super) fn frame_offset(&self, arena: &mut Arena, block: usize, address: ExprId) -> Option<i64> {
+        let registers = self.at_start[block].as_ref()?;
+        let normal = self.normaliser.borrow_mut().normal(arena, address);
+        match self.origin(arena, registers, normal) {
+            Origin::Frame(offset) => Some(offset),
+            _ => None,
         }
     }
 

@@ -13,14 +13,31 @@ use crate::object_file::{FunctionCode, GOT};
 use crate::region::{Access, Region};
 use crate::x86::state::{Flag, RSP, State};
 use crate::x86::{Next, Stop, step_linked};
+use std::ops::Range;
 
 /// What a block does.
 pub(super) struct Ran {
     pub(super) assignments: Vec<(ExprId, ExprId)>,
     pub(super) requirements: Vec<Requirement>,
     pub(super) accesses: Vec<Access>,
+    /// Instructions that touch memory or move the stack pointer. A call has none: what is below the stack pointer is
+    /// unknown after it.
+    pub(super) touched: Vec<Touched>,
     /// Guards and where control then goes.
     pub(super) ways: Vec<(ExprId, Point)>,
+}
+
+/// What an instruction does to the stack.
+pub(super) struct Touched {
+    pub(super) pc: u64,
+    /// The stack pointer before.
+    pub(super) before: ExprId,
+    /// The stack pointer after.
+    pub(super) after: ExprId,
+    /// Numbers of its accesses.
+    pub(super) accesses: Range<usize>,
+    /// Whether it asks for the pc with a call: the return address is left below the stack pointer.
+    pub(super) asks: bool,
 }
 
 /// Names of the general registers, in the order of the state; 32-bit code has the first eight, by their
@@ -58,7 +75,9 @@ pub(super) fn block(
     let (before, places) = variables(&domain, bits);
     let mut state = before;
     let mut next = Ok(Next::Fall);
+    let mut touched = Vec::new();
     for instruction in &block.instructions {
+        let (before, first, mut asks) = (state.general[RSP], domain.accesses(), false);
         next = match linked(&domain, &state, instruction, function) {
             Ok(Linked::Step(fixups)) => {
                 step_linked(&domain, &mut state, instruction, fixups).map_err(LiftError::from)
@@ -69,12 +88,18 @@ pub(super) fn block(
                 Ok(Next::Fall)
             }
             Ok(Linked::Pc(call, pc)) => {
+                asks = true;
                 ask_for_pc(&domain, &mut state, call, pc).map_err(|fault| Stop::from(fault).into())
             }
             Err(error) => Err(error),
         };
         if next.is_err() {
             break;
+        }
+        let (after, accesses) = (state.general[RSP], first..domain.accesses());
+        if before != after || !accesses.is_empty() {
+            let (before, after) = (domain.low(before, bits), domain.low(after, bits));
+            touched.push(Touched { pc: instruction.ip(), before, after, accesses, asks });
         }
     }
     let after = flattened(&domain, &state, bits);
@@ -95,7 +120,7 @@ pub(super) fn block(
     // What a block only reads, or puts back, it does not assign.
     assignments.retain(|(variable, value)| normaliser.normal(arena, *value) != *variable);
     let (requirements, accesses) = (collected.requirements, collected.accesses);
-    Ok(Ran { assignments, requirements, accesses, ways })
+    Ok(Ran { assignments, requirements, accesses, touched, ways })
 }
 
 /// A call: the return address is pushed, and then all is unknown that the callee may change. Of memory outside of
@@ -124,7 +149,13 @@ fn call(arena: &mut Arena, block: &Block, function: &FunctionCode, layout: &dyn 
     assignments.push((frame, unknown));
     let always = arena.constant(Bits::bit(true));
     let next = block.instructions[block.instructions.len() - 1].next_ip();
-    Ran { assignments, requirements: Vec::new(), accesses, ways: vec![(always, Point::Pc(next))] }
+    Ran {
+        assignments,
+        requirements: Vec::new(),
+        accesses,
+        touched: Vec::new(),
+        ways: vec![(always, Point::Pc(next))],
+    }
 }
 
 /// What a block that is a call says of it; `depth` is how far the stack pointer is below where it was at entry.

@@ -223,8 +223,12 @@ impl Search<'_> {
                             "the machine uses `{symbol}`, which the source does not name"
                         )));
                     };
-                    let start = abi.address(arena, symbol);
-                    within(arena, &access.what, start, 0, global.size_bytes)
+                    if access.what.write && !self.context.setting.problem.may_write(symbol) {
+                        arena.constant(Bits::bit(false))
+                    } else {
+                        let start = abi.address(arena, symbol);
+                        within(arena, &access.what, start, 0, global.size_bytes)
+                    }
                 }
                 Region::Stack => {
                     let start = abi.entry_stack(arena);
@@ -449,8 +453,8 @@ fn within(arena: &mut Arena, access: &Access, start: ExprId, below: u128, size: 
     arena.not(beyond)
 }
 
-/// The bit that is set if an access to memory of unknown owner lies in a global, or each of its words in one
-/// that the source reads or writes on the same edge.
+/// The bit that is set if an access to memory of unknown owner lies in a global, one that the source writes to if
+/// this writes, or each of its words in one that the source reads or writes on the same edge.
 fn elsewhere(
     arena: &mut Arena,
     setting: &super::problem::Setting,
@@ -458,7 +462,8 @@ fn elsewhere(
     source: &[Guarded<Access>],
 ) -> ExprId {
     let mut ways = Vec::new();
-    for global in &setting.problem.globals {
+    let open = |symbol: &str| !access.what.write || setting.problem.may_write(symbol);
+    for global in setting.problem.globals.iter().filter(|global| open(&global.symbol)) {
         let start = setting.problem.abi.address(arena, &global.symbol);
         ways.push(within(arena, &access.what, start, 0, global.size_bytes));
     }

@@ -37,6 +37,10 @@ pub struct Problem {
     /// Constants that the machine code has for itself, with what their addresses are multiples of: the linker
     /// keeps the alignment of a section.
     pub alignments: BTreeMap<String, u64>,
+    /// Globals of the source that nobody writes to.
+    pub read_only: BTreeSet<String>,
+    /// Globals that the source writes to, by name.
+    pub written: BTreeSet<String>,
 }
 
 /// What a linker has decided.
@@ -54,6 +58,12 @@ impl Problem {
         let named = |symbol: &String| self.globals.iter().any(|global| global.symbol == *symbol);
         let own = self.alignments.iter().filter(move |(symbol, _)| !named(symbol));
         own.map(|(symbol, align)| (symbol, (*align).max(1)))
+    }
+
+    /// Whether the machine may write to a global: only where the source does. Another thread, or a page that cannot
+    /// be written to, would notice even if the contents stay the same.
+    pub fn may_write(&self, symbol: &str) -> bool {
+        self.written.contains(symbol) && !self.read_only.contains(symbol)
     }
 
     /// Addresses of a global are below this power of two.
@@ -121,11 +131,15 @@ impl Setting {
         regions.remove(&Region::Stack);
         let widths: Vec<u32> =
             problem.parameters.iter().map(|parameter| arena.width_bits(*parameter)).collect();
-        let constants = problem.alignments.keys().map(|symbol| Region::Global(symbol.clone()));
+        // What the source may write to is no constant, wherever the object has it.
+        let named = |symbol: &&String| problem.globals.iter().any(|global| global.symbol == **symbol);
+        let constant = |symbol: &&String| !named(symbol) || problem.read_only.contains(*symbol);
+        let constants: BTreeSet<Region> =
+            problem.alignments.keys().filter(constant).map(|symbol| Region::Global(symbol.clone())).collect();
         let convention = Convention {
             abi,
             regions: &regions,
-            constants: constants.collect(),
+            constants,
             bytes_above: abi.word_bytes() + abi.parameter_bytes(&widths),
         };
         convention.complete(arena, &mut problem.source, &mut problem.machine)?;

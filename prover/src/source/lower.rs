@@ -378,6 +378,11 @@ fn havoc(
     }
 }
 
+/// Bits that a caller may look at in a result of a width: of a truth value, a whole byte.
+fn returned_bits(width_bits: u32) -> u32 {
+    if width_bits == 1 { 8 } else { width_bits }
+}
+
 type WaysOut = (Vec<Way>, Option<(ExprId, ExprId)>);
 
 /// Where control goes; targets that are the same are one way, as a step is known by its ends.
@@ -422,6 +427,7 @@ fn ways_out(
                 None => None,
                 Some(value) => {
                     let value = state.value(&value.value, &value.of)?;
+                    let value = domain.zero_extend(value, returned_bits(domain.width_bits(value)));
                     Some((domain.variable(RETURN_VALUE, domain.width_bits(value)), value))
                 }
             };
@@ -472,7 +478,7 @@ fn finish(
     }
     let returns_bits = match &function.returns {
         Type::Void => None,
-        of => Some(context.width_bits(of).map_err(refuse)?),
+        of => Some(returned_bits(context.width_bits(of).map_err(refuse)?)),
     };
     let named: BTreeSet<&str> = function
         .blocks
@@ -485,7 +491,16 @@ fn finish(
         })
         .collect();
     let globals = named.into_iter().filter_map(|symbol| context.module.global(symbol)).cloned().collect();
+    let instructions = function.blocks.iter().flat_map(|block| &block.instructions);
+    let written = instructions.filter_map(|instruction| match &instruction.operation {
+        Operation::Store { pointer, .. } => match context.origins.of(pointer) {
+            Origin::In(Region::Global(symbol)) => Some(symbol),
+            _ => None,
+        },
+        _ => None,
+    });
+    let written = written.collect();
     let (variables, points) = facts.resolve(arena, context);
     let address_bits = context.pointer_bits();
-    Ok(SourceFunction { graph, address_bits, parameters, returns_bits, variables, points, globals })
+    Ok(SourceFunction { graph, address_bits, parameters, returns_bits, variables, points, globals, written })
 }

@@ -26,6 +26,7 @@ use crate::expr::{Arena, ExprId};
 use crate::graph::Graph;
 use crate::ir::{Extension, Function, Global, Instruction, Module, SourceVariable};
 use crate::region::Partition;
+use std::collections::BTreeSet;
 
 /// A function of the source.
 #[derive(Debug, Clone)]
@@ -44,6 +45,8 @@ pub struct SourceFunction {
     pub points: Vec<PointInfo>,
     /// Globals that the function names.
     pub globals: Vec<Global>,
+    /// Symbols of those that it writes to, by name.
+    pub written: BTreeSet<String>,
 }
 
 /// A parameter.

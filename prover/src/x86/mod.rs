@@ -15,7 +15,7 @@ pub mod rows;
 pub mod state;
 
 use crate::domain::{Domain, Fault};
-use iced_x86::{CodeSize, Decoder, DecoderOptions, Instruction};
+use iced_x86::{CodeSize, Decoder, DecoderOptions, FlowControl, Instruction};
 use operand::{Context, Fixups};
 use state::State;
 
@@ -96,7 +96,23 @@ pub fn decode_in(bytes: &[u8], pc: u64, address_bits: u32) -> Result<Instruction
     if instruction.is_invalid() {
         return Err(Stop::Unsupported { what: "bytes that are no instruction".into(), pc });
     }
+    // Of a branch it cuts the pc to 16 bits, or is ignored, depending on the mode and on who made the processor.
+    if instruction.flow_control() != FlowControl::Next && has_operand_size_prefix(bytes, address_bits) {
+        let what = format!("{:?} with an operand-size prefix", instruction.mnemonic()).to_lowercase();
+        return Err(Stop::Unsupported { what, pc });
+    }
     Ok(instruction)
+}
+
+/// Whether 66 is among the prefixes.
+fn has_operand_size_prefix(bytes: &[u8], address_bits: u32) -> bool {
+    let prefix = |byte: &&u8| match byte {
+        0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 => true,
+        // REX.
+        0x40..=0x4f => address_bits == 64,
+        _ => false,
+    };
+    bytes.iter().take_while(prefix).any(|byte| *byte == 0x66)
 }
 
 /// Runs one instruction. If it stops, the registers are as they were.
