@@ -70,6 +70,18 @@ fn memory_below_the_red_zone_is_not_relied_on() {
     assert_eq!(said(&verdict(source, &["-fwrapv"], pushed)), "proved");
 }
 
+/// The same where the distance depends on the input.
+#[test]
+fn memory_below_the_red_zone_is_not_relied_on_by_an_index() {
+    let at = |offset: i32| {
+        format!(
+            "xorl %ecx, %ecx\n testl %esi, %esi\n je 1f\n movl $1, %ecx\n1: movl %edi, {offset}(%rsp,%rcx,8)\n \
+             xorl %eax, %eax\n movl {offset}(%rsp,%rcx,8), %eax\n ret"
+        )
+    };
+    only("int f(int x, int y) { return x; }", &at(-16), &at(-4096), "unknown");
+}
+
 /// The linker makes one of equal entries: what follows an entry is anything.
 #[test]
 fn constants_that_are_merged_are_read_one_by_one() {
@@ -116,7 +128,7 @@ fn what_the_object_defines_is_as_the_source_says() {
     only(source, &clear(16), &clear(4), "unsupported: `a`, which the object has at a multiple of 4 bytes");
 
     let called = |section: &str, after: &str| {
-        let bytes = ".balign 4\n .type t, @object\n .size t, 4\nt: .long 7";
+        let bytes = ".balign 4\n .type t, @object\n .size t, 4\nt: .long 7\n .globl t";
         let code =
             format!("pushq %rbx\n movl t(%rip), %ebx\n call g\n movl %ebx, %eax\n {after}\n popq %rbx");
         data(section, bytes, &code)
