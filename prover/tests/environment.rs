@@ -127,15 +127,17 @@ fn what_the_object_defines_is_as_the_source_says() {
     let source = "int a[8];\nvoid f(void) { a[0] = 0; a[1] = 0; a[2] = 0; a[3] = 0; }";
     only(source, &clear(16), &clear(4), "unsupported: `a`, which the object has at a multiple of 4 bytes");
 
-    let called = |section: &str, after: &str| {
-        let bytes = ".balign 4\n .type t, @object\n .size t, 4\nt: .long 7\n .globl t";
+    let called = |section: &str, mark: &str, after: &str| {
+        let bytes = format!(".balign 4\n .type t, @object\n .size t, 4\nt: .long 7\n {mark}");
         let code =
             format!("pushq %rbx\n movl t(%rip), %ebx\n call g\n movl %ebx, %eax\n {after}\n popq %rbx");
-        data(section, bytes, &code)
+        data(section, &bytes, &code)
     };
     let source = "static int t;\nextern void g(void);\nvoid set(int v) { t = v; }\n\
                   int f(void) { int a = t; g(); return a - t; }";
-    let (again, once) = (called(".data", "subl t(%rip), %eax"), called(".rodata", "subl %ebx, %eax"));
+    let again = called(".data", ".globl t", "subl t(%rip), %eax");
+    // Of a local symbol of such a section the object has the name.
+    let once = called(".rodata.cst4,\"aM\",@progbits,4", "", "subl %ebx, %eax");
     only(source, &again, &once, "unsupported: `t`, which the object has where it cannot be written to");
 }
 
