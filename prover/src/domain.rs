@@ -24,6 +24,9 @@ pub enum Fault {
     Page,
     /// The manual leaves the result open. No processor faults here, but no proof may go past it either.
     UndefinedResult,
+    /// An access of the frame so far below the stack pointer that a signal handler may write there. No run shows
+    /// that, but no proof may go past it.
+    BelowStack,
 }
 
 /// Words of 1 to 128 bits, and memory.

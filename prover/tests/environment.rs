@@ -70,6 +70,18 @@ fn memory_below_the_red_zone_is_not_relied_on() {
     assert_eq!(said(&verdict(source, &["-fwrapv"], pushed)), "proved");
 }
 
+/// The same where the distance depends on the input.
+#[test]
+fn memory_below_the_red_zone_is_not_relied_on_by_an_index() {
+    let at = |offset: i32| {
+        format!(
+            "xorl %ecx, %ecx\n testl %esi, %esi\n je 1f\n movl $1, %ecx\n1: movl %edi, {offset}(%rsp,%rcx,8)\n \
+             xorl %eax, %eax\n movl {offset}(%rsp,%rcx,8), %eax\n ret"
+        )
+    };
+    only("int f(int x, int y) { return x; }", &at(-16), &at(-4096), "unknown");
+}
+
 /// The linker makes one of equal entries: what follows an entry is anything.
 #[test]
 fn constants_that_are_merged_are_read_one_by_one() {
@@ -115,15 +127,17 @@ fn what_the_object_defines_is_as_the_source_says() {
     let source = "int a[8];\nvoid f(void) { a[0] = 0; a[1] = 0; a[2] = 0; a[3] = 0; }";
     only(source, &clear(16), &clear(4), "unsupported: `a`, which the object has at a multiple of 4 bytes");
 
-    let called = |section: &str, after: &str| {
-        let bytes = ".balign 4\n .type t, @object\n .size t, 4\nt: .long 7";
+    let called = |section: &str, mark: &str, after: &str| {
+        let bytes = format!(".balign 4\n .type t, @object\n .size t, 4\nt: .long 7\n {mark}");
         let code =
             format!("pushq %rbx\n movl t(%rip), %ebx\n call g\n movl %ebx, %eax\n {after}\n popq %rbx");
-        data(section, bytes, &code)
+        data(section, &bytes, &code)
     };
     let source = "static int t;\nextern void g(void);\nvoid set(int v) { t = v; }\n\
                   int f(void) { int a = t; g(); return a - t; }";
-    let (again, once) = (called(".data", "subl t(%rip), %eax"), called(".rodata", "subl %ebx, %eax"));
+    let again = called(".data", ".globl t", "subl t(%rip), %eax");
+    // Of a local symbol of such a section the object has the name.
+    let once = called(".rodata.cst4,\"aM\",@progbits,4", "", "subl %ebx, %eax");
     only(source, &again, &once, "unsupported: `t`, which the object has where it cannot be written to");
 }
 

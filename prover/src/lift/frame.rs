@@ -3,14 +3,16 @@
 //! never reads what was down there in the meantime. So an access below is refused, and so is a read of what was once
 //! given back and not written since.
 //!
-//! Only constant distances from the stack pointer are followed; of an address that is not at one nothing is refused
-//! here but a read while some of the frame is lost.
+//! Only constant distances from the stack pointer are followed. That an address at another one is not too far below
+//! is required of the machine, and so an obligation; a read there while some of the frame is lost is refused.
 
 use super::blocks::Block;
 use super::origin::Origins;
 use super::run::{Ran, Touched};
 use super::{LiftError, unsupported};
-use crate::expr::Arena;
+use crate::bits::Bits;
+use crate::domain::{Fault, Requirement};
+use crate::expr::{Arena, CompareOp};
 use crate::graph::Point;
 use crate::region::Region;
 use std::collections::BTreeSet;
@@ -53,6 +55,31 @@ pub(super) fn check(
     Ok(())
 }
 
+/// Requires that accesses of the frame at distances that are not constant are not too far below the stack pointer.
+pub(super) fn require(arena: &mut Arena, origins: &Origins, rans: &mut [Ran], address_bits: u32) {
+    for (number, ran) in rans.iter_mut().enumerate() {
+        let Ran { touched, accesses, requirements, .. } = ran;
+        for touched in touched.iter() {
+            for access in &accesses[touched.accesses.clone()] {
+                let known = origins.frame_offset(arena, number, access.address).is_some();
+                if access.region != Region::Stack || known {
+                    continue;
+                }
+                let down = Bits::new(address_bits, -i128::from(red_zone(address_bits)) as u128);
+                let floor = arena.sum(down, &[(1, touched.before)]);
+                let beyond = arena.compare(CompareOp::Ult, access.address, floor);
+                let condition = arena.not(beyond);
+                requirements.push(Requirement { condition, otherwise: Fault::BelowStack });
+            }
+        }
+    }
+}
+
+/// Bytes below the stack pointer that are the function's own.
+fn red_zone(address_bits: u32) -> i64 {
+    if address_bits == 64 { 128 } else { 0 }
+}
+
 struct Frame<'a> {
     arena: &'a mut Arena,
     origins: &'a Origins,
@@ -62,13 +89,8 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Bytes below the stack pointer that are the function's own.
-    fn red_zone(&self) -> i64 {
-        if self.address_bits == 64 { 128 } else { 0 }
-    }
-
     fn step(&mut self, touched: &Touched, lost: &mut Lost) -> Result<(), LiftError> {
-        let red_zone = self.red_zone();
+        let red_zone = red_zone(self.address_bits);
         let mut offset = |id| self.origins.frame_offset(self.arena, self.block, id);
         let (before, after) = (offset(touched.before), offset(touched.after));
         for access in &self.ran.accesses[touched.accesses.clone()] {

@@ -162,6 +162,7 @@ fn run_all(
         rans.push(run::block(arena, block, function, &layout)?);
     }
     frame::check(arena, blocks, origins, &rans, function.address_bits)?;
+    frame::require(arena, origins, &mut rans, function.address_bits);
     for ((number, block), ran) in blocks.iter().enumerate().zip(rans) {
         let call = run::called(arena, block, function, origins.depth(number))?;
         for (guard, target) in ran.ways {

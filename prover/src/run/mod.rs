@@ -11,6 +11,7 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 
+use crate::domain::{Fault, Requirement};
 use crate::expr::{Arena, ExprId};
 use crate::graph::{Graph, PointId};
 use callee::{Callee, Objects};
@@ -81,10 +82,13 @@ impl Runner {
     ) -> Runner {
         let mut ways: Vec<Vec<Way>> = graph.points.iter().map(|_| Vec::new()).collect();
         for (number, edge) in graph.edges.iter().enumerate() {
-            let requirements = edge.requirements.iter().map(|requirement| requirement.condition);
+            // What is below the stack pointer is memory like other memory in a run.
+            let faults = |requirement: &&Requirement| requirement.otherwise != Fault::BelowStack;
+            let requirements: Vec<ExprId> =
+                edge.requirements.iter().filter(faults).map(|it| it.condition).collect();
             let assumptions = edge.assumptions.iter().map(|assumption| assumption.condition);
             let values = edge.assignments.iter().map(|(_, value)| *value);
-            let roots: Vec<ExprId> = requirements.chain(assumptions).chain(values).collect();
+            let roots: Vec<ExprId> = requirements.iter().copied().chain(assumptions).chain(values).collect();
             let targets = edge.assignments.iter().map(|(variable, _)| match arena.sort(*variable) {
                 crate::expr::Sort::Bits(_) => Target::Bits(table.bits(arena, *variable)),
                 crate::expr::Sort::Memory(_) => Target::Memory(table.memory(arena, *variable)),
@@ -95,7 +99,7 @@ impl Runner {
                 to: edge.to,
                 guard: Code::new(arena, table, &[edge.guard]),
                 body: Code::new(arena, table, &roots),
-                requirements: edge.requirements.len(),
+                requirements: requirements.len(),
                 assumptions: edge.assumptions.iter().map(|assumption| assumption.kind).collect(),
                 targets,
                 callee: edge.call.as_ref().map(|call| Callee::new(arena, table, edge, call, objects)),
