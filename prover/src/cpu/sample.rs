@@ -214,6 +214,7 @@ fn state(instruction: &Instruction, bytes: &[u8], random: &mut Random) -> Input 
     }
     place_stack(instruction, &mut input, random);
     place_memory(instruction, &mut input, random);
+    place_bit_number(instruction, &mut input, random);
     place_branch_target(instruction, &mut input, random);
     input
 }
@@ -266,17 +267,21 @@ fn place_memory(instruction: &Instruction, input: &mut Input, random: &mut Rando
         rest = rest.wrapping_sub(value.wrapping_mul(u64::from(instruction.memory_index_scale())));
     }
     input.general[base.number()] = if narrow { u64::from(rest as u32) } else { rest };
-    // Bit tests reach far beyond the operand: mostly keep them near, and never let them reach further than a
-    // megabyte, where nothing is mapped. A random distance finds the child's own memory once in a million times.
-    let bit_number = instruction.op_count() == 2 && instruction.op_kind(1) == OpKind::Register;
-    if matches!(instruction.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc)
-        && bit_number
-        && instruction.op_register(1).full_register() != base.full_register()
-        && instruction.op_register(1).full_register() != index.full_register()
-    {
+}
+
+/// Bit tests reach far beyond the operand: mostly keeps them near, and never lets them reach further than a megabyte,
+/// where nothing is mapped. A random distance finds the child's own memory once in a million times.
+fn place_bit_number(instruction: &Instruction, input: &mut Input, random: &mut Random) {
+    let tests =
+        matches!(instruction.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc);
+    let of_memory = instruction.op_kinds().next() == Some(OpKind::Memory);
+    if !tests || !of_memory || instruction.op_kind(1) != OpKind::Register {
+        return;
+    }
+    let number = instruction.op_register(1).full_register();
+    if [instruction.memory_base(), instruction.memory_index()].iter().all(|of| of.full_register() != number) {
         let reach = if random.percent(80) { 1 << 10 } else { 1 << 23 };
-        input.general[instruction.op_register(1).number()] =
-            (random.next() % (2 * reach)).wrapping_sub(reach);
+        input.general[number.number()] = (random.next() % (2 * reach)).wrapping_sub(reach);
     }
 }
 
