@@ -171,6 +171,12 @@ impl<'a> Changes<'a> {
         self.before_at.contains(inst) && !self.after_at.contains(inst)
     }
 
+    /// The instructions of P that are not in P' any more, in no order.
+    pub fn gone(&self) -> impl Iterator<Item = &Inst> {
+        let gone = self.before_at.iter().filter(|(inst, _)| !self.after_at.contains(*inst));
+        gone.map(|(_, was)| &was.inst)
+    }
+
     /// A block as it was in P.
     pub fn block_before(&self, id: BlockId) -> Option<&'a Block> {
         self.before.get(id).map(|block| &**block)
@@ -208,8 +214,7 @@ impl<'a> Changes<'a> {
     pub fn loses_stores(&self) -> bool {
         *self.loses_stores.get_or_init(|| {
             let store = Opcode::from_name("store");
-            let mut gone = self.before_at.iter().filter(|(inst, _)| !self.after_at.contains(*inst));
-            gone.any(|(_, was)| was.inst.opcode == store)
+            self.gone().any(|inst| inst.opcode == store)
         })
     }
 

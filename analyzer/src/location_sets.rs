@@ -248,6 +248,41 @@ pub fn can_avoid(ways: &Dag, paths: &Dag, through: usize, by: &[usize], scratch:
     escapes(true) && escapes(false)
 }
 
+/// True if some nodes can be avoided on `paths` from a node on, where it is not for the path to choose the way out of what
+/// `forced` says. The search ends where none of them is left ahead.
+pub fn can_avoid_from(
+    paths: &Dag,
+    from: usize,
+    by: &[usize],
+    forced: impl Fn(usize) -> bool,
+    scratch: &mut Scratch,
+) -> bool {
+    let Some(last) = by.iter().map(|node| paths.position(*node)).max() else { return true };
+    let Scratch { region: found, known: leads, queue, nodes: ahead, .. } = scratch;
+    found.reset(paths.len());
+    found.insert(from);
+    ahead.clear();
+    queue.clear();
+    queue.push(from as u32);
+    while let Some(node) = queue.pop() {
+        ahead.push(node);
+        let next = paths.successors(node as usize).iter().copied();
+        queue.extend(next.filter(|n| paths.position(*n as usize) <= last && found.insert(*n as usize)));
+    }
+    // Those from which one of the nodes is passed, or may be.
+    ahead.sort_unstable_by_key(|node| std::cmp::Reverse(paths.position(*node as usize)));
+    leads.reset(paths.len());
+    for &node in ahead.iter() {
+        let node = node as usize;
+        let mut next = paths.successors(node).iter().map(|n| leads.contains(*n as usize));
+        let all = !paths.successors(node).is_empty() && next.clone().all(|leads| leads);
+        if by.contains(&node) || all || (forced(node) && next.any(|leads| leads)) {
+            leads.insert(node);
+        }
+    }
+    !leads.contains(from)
+}
+
 /// A path from the entry of P' through the destination and a block that has the location, up to the later
 /// of the two, as block indices.
 pub fn path_to(dag: &Dag, destination: u32, has: impl Fn(u32) -> bool) -> Vec<u32> {

@@ -16,7 +16,8 @@
 //! - *Decisions that are still made.* A block that is older than the run and got code in front of its decision still makes
 //!   it: control comes from where it came, and is led by the same terminator to one of the same blocks, or a `select` has
 //!   the same condition. Those paths that avoided the location then still do, though nothing else may be left of them. (A
-//!   decision that is not made any more may have been found to go one way always.)
+//!   decision that is not made any more may have been found to go one way always. So that a path avoided the location by
+//!   the way out of another decision counts only if that one is still made, too.)
 //!
 //! Where none of these decides, the sets do (Definition 3.4), with two differences from the paper:
 //!
@@ -327,11 +328,28 @@ impl<'r, 'a> Placements<'r, 'a> {
         }
         let nodes: Vec<usize> = others.iter().filter_map(|id| view.node(*id)).collect();
         let (ways, paths) = (view.forward(), view.paths());
+        let went = |node: usize| {
+            let mut blocks = paths.blocks(node).iter().map(|block| view.graph.id(*block as usize));
+            blocks.any(|block| block != id && self.decides_no_more(block, is))
+        };
         let mut avoids = |to: &BlockId| {
             let node = view.node(*to).filter(|_| !same_end || is.successors.contains(to));
-            node.is_some_and(|node| location_sets::can_avoid(ways, paths, node, &nodes, scratch))
+            node.is_some_and(|node| {
+                location_sets::can_avoid(ways, paths, node, &nodes, scratch)
+                    && location_sets::can_avoid_from(paths, node, &nodes, went, scratch)
+            })
         };
         was.successors.iter().any(&mut avoids)
+    }
+
+    /// True if a block of P led to several, and neither its terminator is left nor a `select` on its condition, there or in
+    /// the block of P' given.
+    fn decides_no_more(&self, id: BlockId, is: &Block) -> bool {
+        let Some(was) = self.changes.block_before(id) else { return false };
+        let Some(end) = was.insts.last().filter(|end| self.changes.is_gone(end.id)) else { return false };
+        let decided = was.successors.iter().any(|to| *to != was.successors[0]);
+        let here = self.changes.block_after(id);
+        decided && !here.into_iter().chain([is]).any(|block| self.is_select_of(block, end.id))
     }
 
     /// The blocks that control does not come to from all the same blocks as before.

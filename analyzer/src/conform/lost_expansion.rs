@@ -10,7 +10,11 @@
 //! - located instructions that are gone and that nothing replaced: the destination is part of the
 //!   expansion of one of them, and whichever it is, a location is lost. Likely; the first is named.
 //! - nothing, and what follows replaced an instruction: part of the expansion of that one. Likely. If that
-//!   one had no location, nothing is said in either case.
+//!   one had no location, nothing is said in either case. Nor is it if one of those that are gone had none and was replaced
+//!   by temporaries alone, which are gone as well: its expansion went on, and this may be the rest of it.
+//! - nothing is said either if an instruction without a location is gone, here or elsewhere, that did the same with the
+//!   same operands, and none like it whose location is not to be found on one that was made: that one was made anew in
+//!   another place, with the location that it had (CodeGenPrepare's sinkAndCmp0Expression).
 //! - nothing, and what follows is older than the run, in the middle of the block, and uses the destination, or
 //!   what was made from it: an operand is prepared (frozen, cast), and IRBuilder would have given it that
 //!   location. Likely. So is the step of a new induction variable in front of that of an old one of the same loop
@@ -29,6 +33,7 @@ use metaloc_record::{Inst, InstFlags, InstId};
 use super::{Case, is_cast};
 use crate::changes::At;
 use crate::finding::{Confidence, Finding, Link, Source};
+use crate::lineage::Origin;
 
 /// How far to look for a neighbour: expansions are short, and a block may be long.
 const MAX_STEPS: usize = 16;
@@ -39,6 +44,9 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
         return None;
     }
     let (nearest, confidence) = neighbour(case).filter(|(nearest, _)| case.is_real(nearest.loc))?;
+    if confidence == Confidence::Likely && is_bare_one_elsewhere(case) {
+        return None;
+    }
     let old = put_behind(case).unwrap_or(nearest);
     let source = Source { inst: old.id, loc: old.loc, link: Link::Position, via: None };
     Some(case.lost("lost_expansion", vec![source], confidence))
@@ -48,6 +56,41 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
 pub(super) fn is_of_bare(case: &Case<'_, '_>) -> bool {
     neighbour(case)
         .is_some_and(|(old, confidence)| confidence == Confidence::Likely && !case.is_real(old.loc))
+}
+
+/// True if what does the same with the same operands is gone, was replaced by nothing, and had no location.
+fn is_bare_one_elsewhere(case: &Case<'_, '_>) -> bool {
+    let (lookup, inst) = (case.run.lookup, case.inst());
+    let operands = lookup.operands(inst.id);
+    let alike = |old: &Inst| {
+        old.opcode == inst.opcode
+            && !case.lineage.replaced_by.contains_key(&old.id)
+            && lookup.noted_operands(old.id) == operands
+    };
+    // Constants and arguments all look the same: what has a location was made anew, too, if something like it has that.
+    let has_its_location = |old: &Inst| {
+        let mut made = case.lineage.destinations.iter().filter(|made| made.origin == Origin::Created);
+        made.any(|made| made.inst.opcode == old.opcode && made.inst.loc == old.loc)
+    };
+    let (mut is_one, mut are_known) = (false, true);
+    for old in case.changes.gone().filter(|old| alike(old)) {
+        is_one |= !old.loc.is_some();
+        are_known &= !old.loc.is_some() || has_its_location(old);
+    }
+    !operands.is_empty() && is_one && are_known
+}
+
+/// What took over from an instruction of P is gone as well, and nothing took over from that.
+fn has_no_heir(case: &Case<'_, '_>, inst: InstId) -> bool {
+    let mut at = inst;
+    for _ in 0..MAX_STEPS {
+        match case.lineage.replaced_by.get(&at) {
+            Some(by) if case.changes.after(by.inst).is_some() => return false,
+            Some(by) => at = by.inst,
+            None => return true,
+        }
+    }
+    false
 }
 
 /// Something stronger than the place is known.
@@ -84,14 +127,15 @@ fn neighbour<'a>(case: &Case<'_, 'a>) -> Option<(&'a Inst, Confidence)> {
     }
     let phi = |inst: &&Inst| inst.flags.has(InstFlags::PHI);
     let free = |inst: &&Inst| case.is_gone(inst.id) && !case.lineage.replaced_by.contains_key(&inst.id);
-    let mut gone = old.get(from..next.0)?.iter().filter(|i| !phi(i) && free(i));
-    if let Some(first) = gone.next() {
-        let bare = std::iter::once(first).chain(gone).find(|i| !case.is_real(i.loc));
-        return Some((bare.unwrap_or(first), Confidence::Likely));
-    }
+    let between = old.get(from..next.0)?;
+    let mut gone = between.iter().filter(|i| !phi(i) && free(i)).peekable();
     let following = &old[next.0];
-    if !next.1 {
-        return Some((following, Confidence::Likely));
+    if gone.peek().is_some() || !next.1 {
+        let first = gone.peek().copied().unwrap_or(following);
+        let left_nothing =
+            |i: &&Inst| !phi(i) && !i.loc.is_some() && case.is_gone(i.id) && has_no_heir(case, i.id);
+        let bare = gone.find(|i| !case.is_real(i.loc)).or_else(|| between.iter().find(left_nothing));
+        return Some((bare.unwrap_or(first), Confidence::Likely));
     }
     if following.flags.has(InstFlags::TERMINATOR) || phi(&following) {
         return None;
@@ -347,6 +391,80 @@ mod tests {
              erase %2",
         );
         assert!(found.is_empty(), "{found:?}");
+    }
+
+    /// InstCombine: x + y * -z => x - y * z. The product was replaced by a negated one that did not last.
+    #[test]
+    fn part_of_what_a_temporary_replaced() {
+        let judge = |loc: &str, events: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0: %1 load @1, %2 mul(%1+%1) {loc}, %3 add @3, %4 add(%2+%3) @4, %5 ret(%4) @5
+                 after
+                 b0: %1 load @1, %6 mul(%1+-), %8 sub @4, %5 ret(%8) @5
+                 events
+                 create %6
+                 insert %6 b0 %2
+                 create %7 sub(%6)
+                 insert %7 b0 %2
+                 replace %2 %7
+                 erase %2
+                 create %8
+                 insert %8 b0 %4
+                 set %8 @4
+                 replace %4 %8
+                 erase %4
+                 {events}
+                 erase %7
+                 erase %3"
+            ))
+        };
+        assert_eq!(judge("", ""), [""; 0]);
+        let lost = ["lost_expansion likely lost preserve %6 <- %3"];
+        assert_eq!(judge("@2", ""), lost);
+        // Its place was taken by something that is left.
+        assert_eq!(judge("", "replace %7 %8"), lost);
+        // All that is gone was replaced.
+        let sum = "create %9 sub\nreplace %3 %9\nerase %9";
+        assert_eq!(judge("", sum), [""; 0]);
+        assert_eq!(judge("@2", sum), ["lost_expansion likely lost preserve %6 <- %4"]);
+    }
+
+    /// CodeGenPrepare puts an `and` in front of the comparison that uses it, with its location.
+    #[test]
+    fn put_elsewhere_by_making_it_anew() {
+        let judge_with = |old: &str, new: &str, other: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1 b2: %1 load @1, {old}, %3 br @3
+                 b1 -> b2: %4 store @4, %5 icmp(%2) @5, %6 br @6
+                 b2: %7 ret @7
+                 after
+                 b0 -> b1 b2: %1 load @1, %3 br @3
+                 b1 -> b2: %4 store @4, %8 {new}, %5 icmp(%8) @5, %6 br @6
+                 b2: %10 {other}, %7 ret @7
+                 events
+                 create %10
+                 set %10 @9
+                 create %8
+                 insert %8 b1 %5
+                 remove %2 b0
+                 erase %2
+                 remove %9 b0
+                 erase %9"
+            ))
+        };
+        let judge = |old: &str, new: &str| judge_with(old, new, "xor @9");
+        assert_eq!(judge("%2 and(%1+-), %9 or(%1+-) @9", "and(%1+-)"), [""; 0]);
+        let lost = ["lost_expansion likely lost preserve %8 <- %5"];
+        // It had a location, does something else or that with something else, or there were two.
+        assert_eq!(judge("%2 and(%1+-) @2, %9 or @9", "and(%1+-)"), lost);
+        assert_eq!(judge("%2 and(%1+-), %9 or @9", "or(%1+-)"), lost);
+        assert_eq!(judge("%2 and(%1+-), %9 or @9", "and(-+-)"), lost);
+        let two = "%2 and(%1+-), %9 and(%1+-) @9";
+        assert_eq!(judge(two, "and(%1+-)"), lost);
+        // The second one has what stands for it.
+        assert_eq!(judge_with(two, "and(%1+-)", "and(%1+-) @9"), [""; 0]);
     }
 
     /// What a replacement stands for tells apart the instructions that are gone.

@@ -5,7 +5,8 @@
 //! the edges, and LLVM creates most of them without a location.
 //!
 //! If it is a new induction variable and what it replaces is a cast of a located PHI of its block, it stands for that
-//! PHI in another type, and that one's location is named (PR 97519).
+//! PHI in another type, and that one's location is named (PR 97519). If the PHI that was cast has none, that is the one it
+//! has to have: nothing is lost.
 //!
 //! A PHI behind a loop that is one located value of the loop whichever way control comes (LCSSA) stands for it there, and
 //! all paths have passed it: "get the debug location from the original instruction" (LLVM's LCSSA). Likely. Not one that
@@ -53,11 +54,15 @@ pub(super) fn check(case: &Case<'_, '_>) -> Option<Finding> {
     let took_over = case.destination.passage == Passage::Kept;
     let here = !took_over && replaced.iter().all(|s| case.stays(s.inst) && !(phi(s) && case.is_gone(s.inst)));
     let confidence = if here && !case.changes.loses_stores() { Confidence::Likely } else { Confidence::Note };
-    let sources = cast_of_phi(case, &replaced).map_or(replaced, |phi| vec![phi]);
+    let sources = match cast_of_phi(case, &replaced) {
+        Some(phi) if case.is_real(phi.loc) => vec![phi],
+        Some(phi) if !phi.loc.is_some() => return None,
+        _ => replaced,
+    };
     Some(case.lost("lost_phi", sources, confidence))
 }
 
-/// For an induction variable, which uses its own step, the located PHI of the block whose cast it replaced.
+/// For an induction variable, which uses its own step, the PHI of the block whose cast it replaced.
 fn cast_of_phi(case: &Case<'_, '_>, replaced: &[Source]) -> Option<Source> {
     let [cast] = replaced else { return None };
     case.source_inst(cast.inst).filter(|inst| is_cast(inst))?;
@@ -72,7 +77,7 @@ fn cast_of_phi(case: &Case<'_, '_>, replaced: &[Source]) -> Option<Source> {
     let operand = operand??;
     let block = case.changes.block_before(case.block)?;
     let mut phis = block.insts.iter().take_while(|i| i.flags.has(InstFlags::PHI));
-    let phi = phis.find(|i| i.id == operand && case.is_real(i.loc))?;
+    let phi = phis.find(|i| i.id == operand)?;
     Some(Source { inst: phi.id, loc: phi.loc, link: Link::Operand, via: None })
 }
 
@@ -297,15 +302,15 @@ mod tests {
     /// LoopStrengthReduce, PR 97519: a counter in another type.
     #[test]
     fn stands_for_the_phi_that_was_cast() {
-        let judge = |cast: &str, step: &str| {
+        let judge_of = |old: &str, cast: &str, step: &str| {
             Scene::judge(&format!(
                 "before
                  b0 -> b1: %1 br @1
-                 b1 -> b1 b2: %2 phi @2, %3 {cast}(%2) @3, %4 call!(%3) @4, %5 br @5
+                 b1 -> b1 b2: %2 phi {old}, %3 {cast}(%2) @3, %4 call!(%3) @4, %5 br @5
                  b2: %6 ret @6
                  after
                  b0 -> b1: %1 br @1
-                 b1 -> b1 b2: %7 phi(-+%8), %2 phi @2, %4 call!(%7) @4, %8 fadd({step}+-) @4, %5 br @5
+                 b1 -> b1 b2: %7 phi(-+%8), %2 phi {old}, %4 call!(%7) @4, %8 fadd({step}+-) @4, %5 br @5
                  b2: %6 ret @6
                  events
                  create %7
@@ -318,10 +323,16 @@ mod tests {
                  erase %3"
             ))
         };
+        let judge = |cast: &str, step: &str| judge_of("@2", cast, step);
         assert_eq!(judge("sitofp", "%7"), ["lost_phi likely lost preserve %7 <- %2"]);
         assert_eq!(judge("fneg", "%7"), ["lost_phi likely lost preserve %7 <- %3"]);
         // NewGVN's PHIs of operands count nothing.
         assert_eq!(judge("sitofp", "%4"), ["lost_phi likely lost preserve %7 <- %3"]);
+        // It has the location of the PHI: none. What is no counter or no cast of it stands for what it replaced.
+        assert_eq!(judge_of("", "sitofp", "%7"), [""; 0]);
+        assert_eq!(judge_of("", "fneg", "%7"), ["lost_phi likely lost preserve %7 <- %3"]);
+        assert_eq!(judge_of("", "sitofp", "%4"), ["lost_phi likely lost preserve %7 <- %3"]);
+        assert_eq!(judge_of("@0", "sitofp", "%7"), ["lost_phi likely lost preserve %7 <- %3"]);
     }
 
     /// SimpleLoopUnswitch, PR 97662: the loop was copied after the PHI had taken the place of the select, and only the copy

@@ -283,6 +283,88 @@ mod tests {
         assert_eq!(tested_at_once("b2"), [""; 0]);
     }
 
+    /// SimplifyCFG: the invoke of what does not unwind becomes a call, and what is behind it comes to be in front of a
+    /// `select` on the older decision, which has nothing to do with it.
+    #[test]
+    fn behind_a_decision_that_went() {
+        let judge = |moved: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1 b2: %1 icmp @1, %2 br(%1) @2
+                 b1 -> b2: %3 add @3, %4 br @4
+                 b2 -> b3 b4: %5 phi(%3+-) @5, %6 invoke(%5) @6
+                 b3: %7 store @7, %8 ret @8
+                 b4: %9 landingpad @9, %10 resume @10
+                 after
+                 b0: %1 icmp @1, {moved}, %11 select(%1+%3+-) @2, %12 call!(%11) @6, %7 store @7, %8 ret @8
+                 events
+                 create %11
+                 insert %11 b0 %2
+                 set %11 @2
+                 replace %5 %11
+                 remove %5 b2
+                 erase %5
+                 remove %2 b0
+                 erase %2
+                 create %12
+                 insert %12 b0
+                 set %12 @6
+                 remove %6 b2
+                 erase %6
+                 move %3 b1 b0
+                 move %7 b3 b0
+                 move %8 b3 b0
+                 remove %4 b1
+                 erase %4"
+            ))
+        };
+        assert_eq!(judge("%3 add"), [""; 0]);
+        // Whichever way the invoke went, the older decision avoided this.
+        assert_eq!(judge("%3 add @3"), ["off_path likely incorrect drop %3 <- %3"]);
+    }
+
+    /// Both branches become a `select`: the second one avoided what is in front of the two now, and still does.
+    #[test]
+    fn behind_another_decision_that_is_still_made() {
+        let judge = |condition: &str| {
+            Scene::judge(&format!(
+                "before
+                 b0 -> b1 b2: %1 icmp @1, %2 icmp @2, %3 br(%1) @3
+                 b1 -> b2: %4 br @4
+                 b2 -> b3 b4: %5 phi @5, %6 br(%2) @6
+                 b3 -> b4: %7 add @7, %8 br @8
+                 b4: %9 phi(%7+%5) @9, %10 ret(%9) @10
+                 after
+                 b0: %1 icmp @1, %2 icmp @2, %11 select(%1) @3, %7 add @7, %12 select({condition}+%7+%11) @6, %10 ret(%12) @10
+                 events
+                 create %11
+                 insert %11 b0 %3
+                 set %11 @3
+                 replace %5 %11
+                 remove %5 b2
+                 erase %5
+                 remove %3 b0
+                 erase %3
+                 remove %4 b1
+                 erase %4
+                 create %12
+                 insert %12 b0
+                 set %12 @6
+                 replace %9 %12
+                 remove %9 b4
+                 erase %9
+                 remove %6 b2
+                 erase %6
+                 remove %8 b3
+                 erase %8
+                 move %7 b3 b0
+                 move %10 b4 b0"
+            ))
+        };
+        assert_eq!(judge("%2"), ["off_path likely incorrect drop %7 <- %7"]);
+        assert_eq!(judge("-"), [""; 0]);
+    }
+
     /// LoopRotate: the latch is folded into the block in front of it, which may leave the loop.
     #[test]
     fn a_latch_in_front_of_the_exit() {
