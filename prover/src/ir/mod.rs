@@ -77,6 +77,8 @@ pub struct Function {
     pub name: String,
     /// Type of the result.
     pub returns: Type,
+    /// What is above it in its register.
+    pub returns_extension: Extension,
     /// Parameters in order.
     pub parameters: Vec<Parameter>,
     /// The first is the entry.

@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::initialiser::initialiser;
 use super::instruction::{Block, Record};
 use super::metadata::Metadata;
-use super::read_call::attributes;
+use super::read_call::{Extension, attributes};
 use super::read_instruction::{instruction, record};
 use super::token::{Token, tokens};
 use super::types::{DataLayout, Type};
@@ -156,6 +156,7 @@ fn header(words: &[Token], layout: &DataLayout) -> Result<Function, String> {
     let mut function = Function {
         name: name.clone(),
         returns: returns.ok_or("a function without a result type")?,
+        returns_extension: words[1..at].iter().find_map(extension).unwrap_or(Extension::None),
         parameters: Vec::new(),
         blocks: Vec::new(),
         refused: None,
@@ -174,6 +175,14 @@ fn header(words: &[Token], layout: &DataLayout) -> Result<Function, String> {
         Err(reason) => function.refused = Some(format!("parameters ({reason})")),
     }
     Ok(function)
+}
+
+fn extension(token: &Token) -> Option<Extension> {
+    match token {
+        Token::Word(word) if word == "zeroext" => Some(Extension::Zero),
+        Token::Word(word) if word == "signext" => Some(Extension::Sign),
+        _ => None,
+    }
 }
 
 fn parameter(cursor: &mut Cursor) -> Result<Parameter, String> {

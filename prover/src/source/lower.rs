@@ -27,6 +27,8 @@ pub(super) struct Context<'a> {
     /// Distances of locals in memory from the start of the frame.
     frame: HashMap<&'a str, u64>,
     types: HashMap<&'a str, &'a Type>,
+    /// Whether a result is a whole byte at least, with zeros above a narrower value.
+    fills_byte: bool,
 }
 
 /// Gives each access the region that was chosen for it just before.
@@ -138,7 +140,9 @@ fn lower_cut(
     let address_bits = module.layout.pointer_bits;
     let layout = SourceLayout { partition, address_bits, next: RefCell::new(Region::Rest) };
     let frame = frame(module, function)?;
-    let context = Context { module, origins: &origins, layout: &layout, frame, types: types(function) };
+    let types = types(function);
+    let fills_byte = function.returns_extension == Extension::Zero;
+    let context = Context { module, origins: &origins, layout: &layout, frame, types, fills_byte };
     let mut segments = segments(function);
     let whole = segments.len();
     let mut parts = Vec::new();
@@ -378,9 +382,9 @@ fn havoc(
     }
 }
 
-/// Bits that a caller may look at in a result of a width: of a truth value, a whole byte.
-fn returned_bits(width_bits: u32) -> u32 {
-    if width_bits == 1 { 8 } else { width_bits }
+/// Bits that a caller may look at in a result of a width: of a truth value of C, a whole byte.
+fn returned_bits(context: &Context, width_bits: u32) -> u32 {
+    if width_bits == 1 && context.fills_byte { 8 } else { width_bits }
 }
 
 type WaysOut = (Vec<Way>, Option<(ExprId, ExprId)>);
@@ -427,7 +431,8 @@ fn ways_out(
                 None => None,
                 Some(value) => {
                     let value = state.value(&value.value, &value.of)?;
-                    let value = domain.zero_extend(value, returned_bits(domain.width_bits(value)));
+                    let width_bits = returned_bits(state.context, domain.width_bits(value));
+                    let value = domain.zero_extend(value, width_bits);
                     Some((domain.variable(RETURN_VALUE, domain.width_bits(value)), value))
                 }
             };
@@ -478,7 +483,7 @@ fn finish(
     }
     let returns_bits = match &function.returns {
         Type::Void => None,
-        of => Some(returned_bits(context.width_bits(of).map_err(refuse)?)),
+        of => Some(returned_bits(context, context.width_bits(of).map_err(refuse)?)),
     };
     let named: BTreeSet<&str> = function
         .blocks

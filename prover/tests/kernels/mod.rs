@@ -95,7 +95,15 @@ fn judge_pair(
     let clang = judging::llvm().clang().unwrap().to_owned();
     let mut globals: Vec<Global> = module.globals.clone();
     // A place that no global of the program overlaps, for pointers that are passed in.
-    globals.push(Global { symbol: ELSEWHERE.to_owned(), size_bytes: 64, align_bytes: 16, constant: None });
+    globals.push(Global {
+        symbol: ELSEWHERE.to_owned(),
+        size_bytes: 64,
+        align_bytes: 16,
+        constant: None,
+        read_only: false,
+        defined: false,
+        initial: None,
+    });
     let native = Native::link(
         &clang,
         module.layout.pointer_bits,
