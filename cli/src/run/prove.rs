@@ -272,11 +272,16 @@ fn take(
     })
 }
 
+/// A reason as it stands behind a verdict, which has said "unsupported" already.
+pub(super) fn behind_verdict(reason: Option<&str>) -> String {
+    reason.map_or(String::new(), |reason| {
+        format!(": {}", reason.strip_prefix("unsupported: ").unwrap_or(reason))
+    })
+}
+
 fn print_summary(summary: &Summary) -> Result<()> {
     for result in &summary.functions {
-        // The verdict has said so.
-        let bare = |reason: &String| format!(": {}", reason.strip_prefix("unsupported: ").unwrap_or(reason));
-        let reason = result.reason.as_ref().map_or(String::new(), bare);
+        let reason = behind_verdict(result.reason.as_deref());
         output::print(&format!(
             "{}: {}{reason} ({:.1} s, {} obligations, settled {} by rewriting, {} questions to the solver)\n",
             result.name,

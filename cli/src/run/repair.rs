@@ -23,7 +23,7 @@ use metaloc_repair::{Counts, FunctionClaims, Object, Repaired, Said, Verdict as 
 use metaloc_toolchain::atomic::PendingFile;
 
 use super::find_llvm;
-use super::prove::VerdictName;
+use super::prove::{VerdictName, behind_verdict};
 use crate::args::{Repair, Spread, TableFormat};
 use crate::output::{self, Output};
 use crate::parallel;
@@ -369,7 +369,7 @@ fn print(args: &Repair, summary: &Summary) -> Result<()> {
         TableFormat::Csv => output::print(&table::csv(summary)),
         TableFormat::Text => {
             for function in &summary.functions {
-                let reason = function.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+                let reason = behind_verdict(function.reason.as_deref());
                 output::print(&format!(
                     "{}: {}{reason} ({:.1} s)\n",
                     function.name,

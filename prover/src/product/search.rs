@@ -64,7 +64,7 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Out of time.
-    #[error("out of time after {} s", .0.as_secs())]
+    #[error("out of time after {} s of processor time", .0.as_secs())]
     Time(Duration),
     /// Out of memory.
     #[error("out of memory: {0} MiB")]
