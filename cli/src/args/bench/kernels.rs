@@ -210,7 +210,7 @@ pub struct BenchLocations {
 
 Beside T, U, V, O, M and I stand the paper's figures for the same function, of an older compiler. With --save a row is
 kept as soon as it is measured, and rows that are there are not measured again. A proof is kept under a digest of object,
-source and flags; what is not proved is tried again.
+source, flags and this program; what is not proved is tried again.
 A kernel that cannot be measured has a row that says why, and the others go on; the exit status is 2 then. Where a row has
 less than the paper's for the same code, the reason follows it, and so does the reason for a check that ended early.
 

@@ -224,14 +224,17 @@ impl Bench<'_> {
         Row { error: Some(format!("{error:#}")), ..self.unknown(kernel, Counts::default()) }
     }
 
-    /// Where the proof of an object is kept: under a digest of what it is a proof of.
+    /// Where the proof of an object is kept: under a digest of what it is a proof of and of who proved it, as a proof of
+    /// before a mistake was mended is none.
     fn kept_proof(&self, folder: &Path, kernel: &Kernel, object: &Path) -> Result<PathBuf> {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let read =
             |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
         let mut all = read(object)?;
         all.extend(read(&kernel.path)?);
-        for word in self.configuration.meaning.iter().chain(&kernel.defines).chain([&self.llvm.version]) {
+        for word in
+            self.configuration.meaning.iter().chain(&kernel.defines).chain([&self.llvm.version, &self.build])
+        {
             all.extend(word.as_bytes());
             all.push(0);
         }
