@@ -70,6 +70,8 @@ pub struct Image {
     places: Vec<PlacedSymbol>,
     /// Words that the dynamic linker fills in: the symbol whose address is there, by virtual address.
     slots: BTreeMap<u64, String>,
+    /// Where the dynamic linker writes.
+    patched: BTreeSet<u64>,
 }
 
 /// A symbol in a linked object.
@@ -103,6 +105,12 @@ impl Image {
     /// The symbol whose address the dynamic linker puts there.
     pub fn slot(&self, address: u64) -> Option<&str> {
         self.slots.get(&address).map(String::as_str)
+    }
+
+    /// Whether the dynamic linker writes to some of these addresses, as far as its longest field reaches.
+    fn is_patched(&self, range: &Range<u64>) -> bool {
+        let first = range.start.saturating_sub(LONGEST_FIELD - 1);
+        first < range.end && self.patched.range(first..range.end).next().is_some()
     }
 
     /// The address of a symbol.
@@ -382,12 +390,12 @@ fn function(
         .ok_or_else(|| malformed(format!("function `{name}` lies outside of {section_name}")))?
         .to_vec();
     let (mut relocations, mut constants, mut alignments) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-    if image.is_some() {
-        (constants, alignments) = read_only_sections(object);
+    if let Some(image) = image {
+        (constants, alignments) = read_only_sections(object, image);
     }
     // A linked object may keep relocations; they have been applied. What is left is for the dynamic linker.
     let own = low_pc..low_pc.saturating_add(size);
-    if image.is_some() && patched(object).any(|field| overlap(&field, &own)) {
+    if image.is_some_and(|image| image.is_patched(&own)) {
         refused.push("code that the dynamic linker changes".to_owned());
     }
     for (pc, relocation) in section.relocations().filter(|_| image.is_none()) {
@@ -453,12 +461,6 @@ const LONGEST_FIELD: u64 = 8;
 
 fn overlap(left: &Range<u64>, right: &Range<u64>) -> bool {
     left.start < right.end && right.start < left.end
-}
-
-/// What the dynamic linker writes into a linked object.
-fn patched<'a>(object: &'a object::File) -> impl Iterator<Item = Range<u64>> + 'a {
-    let relocations = object.dynamic_relocations().into_iter().flatten();
-    relocations.map(|(address, _)| address..address.saturating_add(LONGEST_FIELD))
 }
 
 /// Names of symbols that belong to this file alone.
@@ -532,8 +534,9 @@ fn image(object: &object::File) -> Image {
             places.push(PlacedSymbol { symbol: name.to_owned(), address, size_bytes });
         }
     }
-    let mut slots = BTreeMap::new();
+    let (mut slots, mut patched) = (BTreeMap::new(), BTreeSet::new());
     for (address, relocation) in object.dynamic_relocations().into_iter().flatten() {
+        patched.insert(address);
         if let (RelocationFlags::Elf { r_type: elf::R_X86_64_GLOB_DAT }, RelocationTarget::Symbol(index)) =
             (relocation.flags(), relocation.target())
             && let Some(table) = object.dynamic_symbol_table()
@@ -543,7 +546,7 @@ fn image(object: &object::File) -> Image {
             slots.insert(address, name.to_owned());
         }
     }
-    Image { fixed: object.kind() == object::ObjectKind::Executable, places, slots }
+    Image { fixed: object.kind() == object::ObjectKind::Executable, places, slots, patched }
 }
 
 fn is_read_only(section: &object::Section) -> bool {
@@ -551,11 +554,14 @@ fn is_read_only(section: &object::Section) -> bool {
 }
 
 /// Contents and alignments of the read-only sections of a linked object, by name.
-fn read_only_sections(object: &object::File) -> (BTreeMap<String, Vec<u8>>, BTreeMap<String, u64>) {
+fn read_only_sections(
+    object: &object::File,
+    image: &Image,
+) -> (BTreeMap<String, Vec<u8>>, BTreeMap<String, u64>) {
     let (mut constants, mut alignments) = (BTreeMap::new(), BTreeMap::new());
     for section in object.sections().filter(is_read_only) {
         let range = section.address()..section.address().saturating_add(section.size());
-        if patched(object).any(|field| overlap(&field, &range)) {
+        if image.is_patched(&range) {
             continue;
         }
         if let (Ok(name), Ok(data)) = (section.name(), section.data()) {

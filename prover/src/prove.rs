@@ -3,7 +3,7 @@
 use crate::abi::Abi;
 use crate::expr::{Arena, Sort};
 use crate::graph::Graph;
-use crate::ir::{IrError, Module};
+use crate::ir::{Function, IrError, Module, Operation};
 use crate::object_file::{FunctionCode, RelocationKind};
 use crate::pair::{Pair, PairError, pair, pair_by};
 use crate::product::document::{Described, function};
@@ -126,7 +126,7 @@ fn attempt(
         });
     }
     let ir = module.function(&code.name)?;
-    if let Some(symbol) = own_name(module, code) {
+    if let Some(symbol) = own_name(module, ir, code) {
         let what =
             format!("unsupported: `{symbol}` is the object's own, and the source shares it with other files");
         return Ok(Verdict::Unsupported(what));
@@ -184,12 +184,17 @@ fn attempt(
     Ok(Verdict::Proved(Box::new(Proved { function, globals, unroll })))
 }
 
-/// A symbol that the code uses and that means one thing in the object and another in the source.
-fn own_name<'a>(module: &Module, code: &'a FunctionCode) -> Option<&'a str> {
+/// A symbol that both programs use and that means one thing in the object and another in the source. A call without a
+/// relocation leads to a function of the object; that both call the same one is shown by its name.
+fn own_name<'a>(module: &Module, ir: &'a Function, code: &'a FunctionCode) -> Option<&'a str> {
     let related = code.relocations.iter().map(|relocation| &relocation.symbol);
-    let mut used = related.chain(code.entries.values().flatten());
-    let own = used.find(|symbol| code.locals.contains(*symbol) && module.is_external(symbol));
-    own.map(String::as_str)
+    let instructions = ir.blocks.iter().flat_map(|block| &block.instructions);
+    let called = instructions.filter_map(|instruction| match &instruction.operation {
+        Operation::Call { callee, .. } => Some(callee),
+        _ => None,
+    });
+    let own = |symbol: &&String| code.locals.contains(*symbol) && module.is_external(symbol);
+    related.chain(called).find(own).map(String::as_str)
 }
 
 /// What is to be proved of a pair of graphs.

@@ -3,20 +3,11 @@
 mod assembled;
 mod judging;
 
-use assembled::verdict;
+use assembled::{said, verdict};
 use metaloc_prover::ir::{Module, compile};
 use metaloc_prover::object_file::ObjectFile;
 use metaloc_prover::prove::{ProveOptions, Verdict, prove};
 use metaloc_prover::smt::{Kind, Program};
-
-fn said(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Proved(_) => "proved".to_owned(),
-        Verdict::Refuted(refuted) => format!("refuted: {}", refuted.what),
-        Verdict::Unknown(failure) => format!("unknown: {failure}"),
-        Verdict::Unsupported(what) => what.clone(),
-    }
-}
 
 const CALLEES: &str = "int g(int, int);\nvoid h(int);\n";
 

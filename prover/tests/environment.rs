@@ -5,17 +5,7 @@
 mod assembled;
 mod judging;
 
-use assembled::verdict;
-use metaloc_prover::prove::Verdict;
-
-fn said(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Proved(_) => "proved".to_owned(),
-        Verdict::Refuted(refuted) => format!("refuted: {}", refuted.what),
-        Verdict::Unknown(failure) => format!("unknown: {failure}"),
-        Verdict::Unsupported(what) => what.clone(),
-    }
-}
+use assembled::{said, verdict};
 
 /// The code is proved, and its twin is not: what is said of it begins like that.
 fn only(source: &str, proved: &str, refused: &str, why: &str) {

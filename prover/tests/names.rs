@@ -4,16 +4,10 @@
 mod assembled;
 mod judging;
 
-use metaloc_prover::prove::Verdict;
-
 fn said(source: &str, assembly: &str) -> String {
-    match assembled::verdict(source, &["-fwrapv"], assembly) {
-        Verdict::Proved(_) => "proved".to_owned(),
-        Verdict::Refuted(refuted) => format!("refuted: {}", refuted.what),
-        Verdict::Unknown(failure) => format!("unknown: {failure}"),
-        // The source is in a folder that is new each time.
-        Verdict::Unsupported(what) => what.split(" at /").next().unwrap_or_default().to_owned(),
-    }
+    let said = assembled::said(&assembled::verdict(source, &["-fwrapv"], assembly));
+    // The source is in a folder that is new each time.
+    said.split(" at /").next().unwrap_or_default().to_owned()
 }
 
 /// As large as its definition, so no access is out of bounds for being past what is declared.
@@ -21,7 +15,7 @@ fn said(source: &str, assembly: &str) -> String {
 fn what_is_declared_without_an_end_has_none() {
     let seven = "\tmovl $7, %eax\n\tret";
     let choice = "int f(int i) { if (i < 0) return 7; return";
-    let unsupported = "unsupported: address of @a";
+    let unsupported = "unsupported: address of @a, which is declared without its size";
     assert_eq!(said(&format!("extern int a[]; {choice} a[i]; }}"), seven), unsupported);
     assert_eq!(said(&format!("extern struct {{ int n, d[]; }} a; {choice} a.d[i]; }}"), seven), unsupported);
     assert_eq!(
@@ -34,7 +28,10 @@ fn what_is_declared_without_an_end_has_none() {
 fn what_may_not_be_there_is_not_read() {
     let read = "\tmovq w@GOTPCREL(%rip), %rax\n\tmovl (%rax), %eax\n\tret";
     let weak = "extern int w __attribute__((weak)); int f(void) { if (&w) return w; return 0; }";
-    assert_eq!(said(weak, &format!("\t.weak w\n{read}")), "unsupported: address of @w");
+    assert_eq!(
+        said(weak, &format!("\t.weak w\n{read}")),
+        "unsupported: address of @w, which may not be there"
+    );
     assert_eq!(said("extern int w; int f(void) { if (&w) return w; return 0; }", read), "proved");
 }
 

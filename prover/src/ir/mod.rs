@@ -33,7 +33,7 @@ pub use metadata::{Metadata, SourceVariable};
 pub use read_call::Extension;
 pub use types::{DataLayout, Type};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Functions and globals of one translation unit.
 #[derive(Debug, Clone)]
@@ -49,6 +49,8 @@ pub struct Module {
     functions: Vec<Function>,
     /// Symbols of the module that other files may see or have.
     external: BTreeSet<String>,
+    /// Globals that are not followed, with the reason.
+    unfollowed: BTreeMap<String, &'static str>,
 }
 
 /// A global variable or constant.
@@ -166,6 +168,11 @@ impl Module {
     /// Whether the module names a symbol that other files may see or have.
     pub fn is_external(&self, symbol: &str) -> bool {
         self.external.contains(symbol)
+    }
+
+    /// Why a global is not followed, if it is there and is not.
+    pub fn why_unfollowed(&self, symbol: &str) -> Option<&'static str> {
+        self.unfollowed.get(symbol).copied()
     }
 
     /// The global of that name.

@@ -9,7 +9,7 @@ use super::read_instruction::{instruction, record};
 use super::token::{Token, tokens};
 use super::types::{DataLayout, Type};
 use super::{Function, Global, IrError, Module, Parameter, unusual};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines with their numbers.
 type Lines<'a> = std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'a>>>;
@@ -18,6 +18,7 @@ pub(super) fn module(file: &str, text: &str) -> Result<Module, IrError> {
     let layout = data_layout(file, text)?;
     let mut module = Module {
         external: BTreeSet::new(),
+        unfollowed: BTreeMap::new(),
         file: file.to_owned(),
         layout,
         globals: Vec::new(),
@@ -37,8 +38,13 @@ pub(super) fn module(file: &str, text: &str) -> Result<Module, IrError> {
             module.functions.push(function);
         } else if line.starts_with('@') {
             let words = tokens(line).map_err(&malformed)?;
-            // A global that is not understood is missing; a function that names it is unsupported.
-            module.globals.extend(global(&words, &module.layout));
+            // A function that names one that is not followed is unsupported.
+            if let [Token::Global(symbol), Token::Punctuation('='), rest @ ..] = words.as_slice() {
+                match global(symbol, rest, &module.layout) {
+                    Ok(global) => module.globals.push(global),
+                    Err(reason) => drop(module.unfollowed.insert(symbol.clone(), reason)),
+                }
+            }
         } else if line.starts_with('!') {
             module.metadata.take(line);
         } else if !is_known(line) {
@@ -100,25 +106,31 @@ fn named_types(module: &mut Module, text: &str) -> Result<(), IrError> {
 }
 
 /// `@name = LINKAGE global|constant TYPE [INITIALISER], align N`.
-fn global(words: &[Token], layout: &DataLayout) -> Option<Global> {
-    let [Token::Global(symbol), Token::Punctuation('='), rest @ ..] = words else { return None };
+fn global(symbol: &str, rest: &[Token], layout: &DataLayout) -> Result<Global, &'static str> {
     let kind = rest
         .iter()
-        .position(|token| matches!(token, Token::Word(word) if word == "global" || word == "constant"))?;
+        .position(|token| matches!(token, Token::Word(word) if word == "global" || word == "constant"))
+        .ok_or("which is no variable")?;
     let word = |wanted: &str| rest[..kind].contains(&Token::Word(wanted.to_owned()));
-    // Each thread has its own; memory elsewhere; there may be none.
-    if word("thread_local") || word("addrspace") || word("extern_weak") {
-        return None;
+    if word("thread_local") {
+        return Err("of which each thread has its own");
+    }
+    if word("addrspace") {
+        return Err("in an address space of its own");
+    }
+    if word("extern_weak") {
+        return Err("which may not be there");
     }
     let constant = rest[kind] == Token::Word("constant".to_owned());
     // Another definition may win over one that is not the program's last word.
     let settled = word("internal") || word("private");
     let mut cursor = Cursor::new(&rest[kind + 1..], layout);
-    let of = cursor.type_name().ok()?;
-    let size_bytes = layout.size_bytes(&of)?;
+    let unknown = "of a type that is not followed";
+    let of = cursor.type_name().map_err(|_| unknown)?;
+    let size_bytes = layout.size_bytes(&of).ok_or(unknown)?;
     // `extern int a[]` is as large as its definition says.
     if word("external") && is_open_ended(layout, &of) {
-        return None;
+        return Err("which is declared without its size");
     }
     let defined = !word("external") && !word("extern_weak");
     let initial = initialiser(&mut cursor, &of).filter(|_| defined);
@@ -127,9 +139,9 @@ fn global(words: &[Token], layout: &DataLayout) -> Option<Global> {
         [Token::Word(align), Token::Word(bytes)] if align == "align" => bytes.parse().ok(),
         _ => None,
     });
-    let align_bytes = align.or(layout.align_bytes(&of))?;
-    let symbol = symbol.clone();
-    Some(Global { symbol, size_bytes, align_bytes, constant: bytes, read_only: constant, defined, initial })
+    let align_bytes = align.or(layout.align_bytes(&of)).ok_or(unknown)?;
+    let symbol = symbol.to_owned();
+    Ok(Global { symbol, size_bytes, align_bytes, constant: bytes, read_only: constant, defined, initial })
 }
 
 /// Whether something of this type may be followed by more of itself: an array without elements, or what ends in one.

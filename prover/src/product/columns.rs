@@ -240,7 +240,8 @@ fn source_values(arena: &mut Arena, setting: &Setting, source: PointId, columns:
                 let value = arena.sign_extend(variable, 64);
                 sign.push(Column { place: Place::SignExtended(variable), value });
             }
-            // A narrow value around a call, or a narrow result; that it is the low part of a register is affine, too, modulo 2^32.
+            // A narrow value around a call, or a narrow result; that it is the low part of a register is affine, too,
+            // modulo 2^32.
             Sort::Bits(..32) if calls || setting.problem.returned == Some(variable) => {
                 let value = arena.zero_extend(variable, 32);
                 columns.narrow.push(Column { place: Place::ZeroExtended(variable), value });

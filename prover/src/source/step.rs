@@ -64,7 +64,11 @@ impl Run<'_, '_, '_> {
     }
 
     fn address(&self, global: &str, bytes: i64) -> Result<ExprId, Refusal> {
-        self.context.module.global(global).ok_or_else(|| format!("address of @{global}"))?;
+        let module = self.context.module;
+        if module.global(global).is_none() {
+            let why = module.why_unfollowed(global).map_or(String::new(), |why| format!(", {why}"));
+            return Err(format!("address of @{global}{why}"));
+        }
         let start = self.domain.variable(&address_name(global), self.context.pointer_bits());
         if bytes == 0 {
             return Ok(start);

@@ -1,4 +1,5 @@
-//! A function in C beside one in assembly.
+//! A function in C beside one in assembly, and what is said of the two.
+#![allow(dead_code)] // Each test program uses its part.
 
 use crate::judging;
 use metaloc_prover::ir::{Module, compile};
@@ -27,4 +28,14 @@ pub fn verdict_with(source: &str, flags: &[&str], assembly: &str, options: Prove
     let object = ObjectFile::parse("f.o", &std::fs::read(object).unwrap()).unwrap();
     let code = object.function("f").unwrap().clone();
     prove(&module, &code, &Program::find(Kind::Z3).unwrap(), options).unwrap()
+}
+
+/// A verdict in words.
+pub fn said(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Proved(_) => "proved".to_owned(),
+        Verdict::Refuted(refuted) => format!("refuted: {}", refuted.what),
+        Verdict::Unknown(failure) => format!("unknown: {failure}"),
+        Verdict::Unsupported(what) => what.clone(),
+    }
 }
