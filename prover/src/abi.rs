@@ -138,8 +138,8 @@ impl Abi {
     }
 
     /// Where a caller has put arguments of these widths when it calls, the return address not yet pushed, and how many
-    /// bytes from its stack pointer on are theirs.
-    pub fn arguments(&self, arena: &mut Arena, widths: &[u32]) -> (Vec<ExprId>, u32) {
+    /// bytes from there on are theirs; `top` is its stack pointer.
+    pub fn arguments(&self, arena: &mut Arena, widths: &[u32], top: ExprId) -> (Vec<ExprId>, u32) {
         let mut on_stack = self.stack_parameters(widths).into_iter();
         let mut registers = self.parameters.iter();
         let mut places = Vec::new();
@@ -151,8 +151,7 @@ impl Abi {
                     let (offset, bytes) = on_stack.next().unwrap_or_default();
                     let offset = offset - i64::from(self.word_bytes());
                     let memory = Region::Stack.variable_in(arena, self.address_bits);
-                    let stack = self.register(arena, self.stack_pointer);
-                    let address = arena.sum(self.word(offset as u128), &[(1, stack)]);
+                    let address = arena.sum(self.word(offset as u128), &[(1, top)]);
                     arena.load(memory, address, bytes)
                 }
             };

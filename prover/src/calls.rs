@@ -50,6 +50,9 @@ pub enum CallError {
     /// It is called with different types at different places.
     #[error("calls of {0} with different types")]
     Types(String),
+    /// A callee that is jumped to has more arguments on the stack than the caller was given room for.
+    #[error("tail call of {0} with more arguments on the stack than there is room for")]
+    Room(String),
     /// More of the frame is there than is followed.
     #[error("call of {0} with a frame of {1} bytes")]
     Frame(String, u32),
@@ -111,7 +114,14 @@ impl Convention<'_> {
             if of.iter().any(|other| *other != of[0]) {
                 return Err(CallError::Types(call.callee.clone()));
             }
-            let (arguments, area_bytes) = self.abi.arguments(arena, &of[0].widths);
+            // What a callee finds above its return address.
+            let stack = self.abi.register(arena, self.abi.stack_pointer);
+            let gone = if call.tail { self.abi.word_bytes() } else { 0 };
+            let top = arena.sum(self.abi.word(u128::from(gone)), &[(1, stack)]);
+            let (arguments, area_bytes) = self.abi.arguments(arena, &of[0].widths, top);
+            if call.tail && gone + area_bytes > self.bytes_above {
+                return Err(CallError::Room(call.callee.clone()));
+            }
             call.arguments = arguments;
             let kept = self.kept(arena, call, area_bytes, &edge.assignments)?;
             let mut assignments = self.memories(arena, "");
@@ -164,6 +174,12 @@ impl Convention<'_> {
         let frame = Region::Stack.variable_in(arena, abi.address_bits);
         let unknown = assignments.iter().find(|(variable, _)| *variable == frame);
         let unknown = unknown.map(|(_, value)| *value);
+        // After a jump nothing of the frame is left but the address that the callee has returned to.
+        if let (Some(after), true) = (unknown, call.tail) {
+            let stack = abi.register(arena, abi.stack_pointer);
+            let address = arena.load(frame, stack, word);
+            return Ok((frame, arena.store(after, stack, address)));
+        }
         let (Some(mut after), Some(end)) = (unknown, frame_bytes.checked_add(self.bytes_above)) else {
             return Err(CallError::Frame(call.callee.clone(), frame_bytes));
         };

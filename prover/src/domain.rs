@@ -27,6 +27,8 @@ pub enum Fault {
     /// An access of the frame so far below the stack pointer that a signal handler may write there. No run shows
     /// that, but no proof may go past it.
     BelowStack,
+    /// What the front end guessed does not hold. Nothing is known of such a run, and no proof may go past it.
+    Guess,
 }
 
 /// Words of 1 to 128 bits, and memory.

@@ -85,6 +85,9 @@ pub struct Call {
     pub wanted: Vec<ExprId>,
     /// Bytes from the stack pointer of the machine at the call up to the one at entry.
     pub frame_bytes: Option<u32>,
+    /// Whether the callee is jumped to and returns to the caller's caller: then it finds that return address on the
+    /// stack, and takes it away.
+    pub tail: bool,
 }
 
 /// A program as points and steps.

@@ -1,11 +1,13 @@
 //! Functions of an ELF object: bytes, range and relocations. Relocatable objects for x86-64 and i386, linked ones
-//! for x86-64; everything else is one clear error.
+//! for x86-64, and executables for i386 that cannot be moved; everything else is one clear error.
 //!
 //! In a relocatable object the linker's fields say which symbol an address belongs to. In a linked one the numbers
 //! are there already, and the symbol table says what lies where ([`Image`]).
 
+pub mod constants;
 pub mod definitions;
 
+use constants::{Constant, Variables};
 use definitions::{Definitions, merged_entry_bytes};
 use object::{
     Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, SectionFlags,
@@ -40,7 +42,7 @@ pub struct FunctionCode {
     /// What the linker will change, by pc.
     pub relocations: Vec<Relocation>,
     /// Bytes that never change, from the symbol on that relocations name: constant pools.
-    pub constants: BTreeMap<String, Vec<u8>>,
+    pub constants: BTreeMap<String, Constant>,
     /// What the addresses of these constants are multiples of: the linker keeps the alignment of a section.
     pub alignments: BTreeMap<String, u64>,
     /// Functions that put their return address into a register and do nothing else, with the number of the
@@ -66,6 +68,8 @@ pub type Entries = BTreeMap<u64, Vec<String>>;
 pub struct Image {
     /// Loaded where it says, not somewhere else as a whole.
     pub fixed: bool,
+    /// Virtual address of [`GOT`], in i386 code.
+    pub got: Option<u64>,
     /// Variables by address, and read-only sections for what has no name.
     places: Vec<PlacedSymbol>,
     /// Words that the dynamic linker fills in: the symbol whose address is there, by virtual address.
@@ -98,8 +102,13 @@ impl Image {
     /// bytes before an object; few objects are entered at their very end.
     pub fn before(&self, address: u64) -> Option<&PlacedSymbol> {
         const NEAR: u64 = 256;
-        let next = self.places.iter().filter(|known| known.address.wrapping_sub(address) <= NEAR);
-        next.min_by_key(|known| known.address).or_else(|| self.at(address))
+        // In a read-only section there are tables that have no name.
+        const VERY_NEAR: u64 = 16;
+        let section = |known: &PlacedSymbol| known.symbol.starts_with('.');
+        let home = self.at(address);
+        let most = if home.is_some_and(section) { VERY_NEAR } else { NEAR };
+        let near = |known: &&PlacedSymbol| known.address.wrapping_sub(address) <= most && !section(known);
+        self.places.iter().filter(near).min_by_key(|known| known.address).or(home)
     }
 
     /// The symbol whose address the dynamic linker puts there.
@@ -211,7 +220,7 @@ pub enum ObjectError {
     },
     /// Another kind of file.
     #[error(
-        "{file}: unsupported: {found}; want a relocatable object (.o), or an x86-64 executable or library"
+        "{file}: unsupported: {found}; want a relocatable object (.o), an executable, or an x86-64 library"
     )]
     Kind {
         /// The file.
@@ -276,15 +285,16 @@ impl ObjectFile {
         let refused = |found: String| ObjectError::Kind { file: file.to_owned(), found };
         let image = match (object.kind(), object.architecture()) {
             (object::ObjectKind::Relocatable, _) => None,
-            (object::ObjectKind::Executable | object::ObjectKind::Dynamic, object::Architecture::X86_64) => {
-                Some(Arc::new(image(&object)))
-            }
-            (object::ObjectKind::Executable | object::ObjectKind::Dynamic, _) => {
-                return Err(refused("a linked i386 file".to_owned()));
+            (object::ObjectKind::Executable, _)
+            | (object::ObjectKind::Dynamic, object::Architecture::X86_64) => Some(Arc::new(image(&object))),
+            // Its code computes addresses from the pc, which no number in it names.
+            (object::ObjectKind::Dynamic, _) => {
+                return Err(refused("a linked i386 file that can be loaded anywhere".to_owned()));
             }
             (kind, _) => return Err(refused(format!("a file of kind {kind:?}").to_lowercase())),
         };
         let names = names(&object);
+        let variables = Variables::of(&object, &names);
         let locals = Arc::new(if image.is_none() { locals(&object) } else { BTreeSet::new() });
         let (mut functions, mut homes) = (Vec::new(), Vec::new());
         let defined = |symbol: &object::Symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition();
@@ -292,7 +302,14 @@ impl ObjectFile {
             // What a linker adds for itself has no size.
             let empty = image.is_some() && symbol.size() == 0;
             if let Some(index) = symbol.section_index().filter(|_| !empty) {
-                functions.push(function(file, &object, &symbol, index, &names, image.as_ref())?);
+                functions.push(function(
+                    file,
+                    &object,
+                    &symbol,
+                    index,
+                    (&names, &variables),
+                    image.as_ref(),
+                )?);
                 homes.push(image.is_none().then_some(index));
             }
         }
@@ -360,7 +377,7 @@ fn function(
     object: &object::File,
     symbol: &object::Symbol,
     index: SectionIndex,
-    names: &Names,
+    (names, variables): (&Names, &Variables),
     image: Option<&Arc<Image>>,
 ) -> Result<FunctionCode, ObjectError> {
     let malformed = |reason: String| ObjectError::Malformed { file: file.to_owned(), reason };
@@ -391,13 +408,16 @@ fn function(
         .to_vec();
     let (mut relocations, mut constants, mut alignments) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     if let Some(image) = image {
-        (constants, alignments) = read_only_sections(object, image);
+        (constants, alignments) = constants::of_image(object, image);
     }
     // A linked object may keep relocations; they have been applied. What is left is for the dynamic linker.
     let own = low_pc..low_pc.saturating_add(size);
     if image.is_some_and(|image| image.is_patched(&own)) {
         refused.push("code that the dynamic linker changes".to_owned());
     }
+    let fields: Vec<u64> =
+        section.relocations().map(|(pc, _)| pc).filter(|pc| own.contains(pc) && image.is_none()).collect();
+    let uses = constants::uses(object.architecture(), low_pc, &bytes, &fields);
     for (pc, relocation) in section.relocations().filter(|_| image.is_none()) {
         if overlap(&(pc..pc.saturating_add(LONGEST_FIELD)), &own) {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
@@ -407,25 +427,32 @@ fn function(
                 r_type: r_type.0,
                 pc,
             })?;
-            let mut symbol = match target(object, names, relocation.target()) {
+            // i386 keeps the addend in the field itself.
+            let mut addend = match relocation.has_implicit_addend() {
+                true => field(data, pc).ok_or_else(|| malformed(format!("a relocation at {pc:#x}")))?,
+                false => relocation.addend(),
+            };
+            let mut goal = relocation.target();
+            if let Some((variable, start)) =
+                variables.meant(object, goal, kind, addend, uses.get(&pc).copied())
+            {
+                goal = RelocationTarget::Symbol(variable);
+                addend = addend.wrapping_sub_unsigned(start);
+            }
+            let mut symbol = match target(object, names, goal) {
                 Ok(symbol) => symbol,
                 Err(reason) => {
                     refused.push(format!("{reason} at {pc:#x}"));
                     continue;
                 }
             };
-            // i386 keeps the addend in the field itself.
-            let mut addend = match relocation.has_implicit_addend() {
-                true => field(data, pc).ok_or_else(|| malformed(format!("a relocation at {pc:#x}")))?,
-                false => relocation.addend(),
-            };
-            if let Some(constant) = constant(object, relocation.target(), kind, addend) {
-                if let Some(start) = constant.entry {
+            if let Some((constant, align_bytes, entry)) = constant(object, goal, kind, addend, index) {
+                if let Some(start) = entry {
                     symbol = format!("{symbol}+{start:#x}");
                     addend = addend.wrapping_sub_unsigned(start);
                 }
-                constants.insert(symbol.clone(), constant.bytes);
-                alignments.insert(symbol.clone(), constant.align_bytes);
+                constants.insert(symbol.clone(), constant);
+                alignments.insert(symbol.clone(), align_bytes);
             }
             relocations.push(Relocation { pc, kind, symbol, addend });
         }
@@ -546,30 +573,12 @@ fn image(object: &object::File) -> Image {
             slots.insert(address, name.to_owned());
         }
     }
-    Image { fixed: object.kind() == object::ObjectKind::Executable, places, slots, patched }
+    let got = None;
+    Image { fixed: object.kind() == object::ObjectKind::Executable, got, places, slots, patched }
 }
 
 fn is_read_only(section: &object::Section) -> bool {
     matches!(section.kind(), SectionKind::ReadOnlyData | SectionKind::ReadOnlyString)
-}
-
-/// Contents and alignments of the read-only sections of a linked object, by name.
-fn read_only_sections(
-    object: &object::File,
-    image: &Image,
-) -> (BTreeMap<String, Vec<u8>>, BTreeMap<String, u64>) {
-    let (mut constants, mut alignments) = (BTreeMap::new(), BTreeMap::new());
-    for section in object.sections().filter(is_read_only) {
-        let range = section.address()..section.address().saturating_add(section.size());
-        if image.is_patched(&range) {
-            continue;
-        }
-        if let (Ok(name), Ok(data)) = (section.name(), section.data()) {
-            constants.insert(name.to_owned(), data.to_vec());
-            alignments.insert(name.to_owned(), section.align().max(1));
-        }
-    }
-    (constants, alignments)
 }
 
 /// `mov (%esp), register; ret` of i386, by its bytes: gcc gives the symbol no size.
@@ -594,29 +603,22 @@ fn field(data: &[u8], pc: u64) -> Option<i64> {
     Some(i64::from(i32::from_le_bytes(bytes.try_into().ok()?)))
 }
 
-/// Bytes that never change.
-struct Constant {
-    bytes: Vec<u8>,
-    align_bytes: u64,
-    /// Where in the section the entry begins that it is, if the relocation names the section: each entry goes its own
-    /// way.
-    entry: Option<u64>,
-}
-
-/// What a symbol of a read-only section stands for, if the linker changes nothing there. Of a section whose equal
-/// entries the linker makes one, only the one entry stays together: that of the symbol, or, if the section stands for
-/// itself, that of the addend.
+/// What a symbol of a read-only section stands for as a function of the section `home` sees it, with its alignment. Of a
+/// section whose equal entries the linker makes one, only the one entry stays together: that of the symbol, or, if the
+/// section stands for itself, that of the addend. Then it comes with where in the section the entry begins: each goes
+/// its own way.
 fn constant(
     object: &object::File,
     target: RelocationTarget,
     kind: RelocationKind,
     addend: i64,
-) -> Option<Constant> {
+    home: SectionIndex,
+) -> Option<(Constant, u64, Option<u64>)> {
     let RelocationTarget::Symbol(index) = target else { return None };
     let symbol = object.symbol_by_index(index).ok()?;
     let section = object.section_by_index(symbol.section_index()?).ok()?;
     // Another object may bring its own definition of a symbol that is not local.
-    if !symbol.is_local() || !is_read_only(&section) || section.relocations().next().is_some() {
+    if !symbol.is_local() || !is_read_only(&section) {
         return None;
     }
     let data = section.data().ok()?;
@@ -624,8 +626,14 @@ fn constant(
     let Some(entry_bytes) = merged_entry_bytes(object, &section) else {
         let bytes = data.get(usize::try_from(symbol.address()).ok()?..)?.to_vec();
         let align_bytes = section.align().max(1).min(aligned(symbol.address()));
-        return Some(Constant { bytes, align_bytes, entry: None });
+        let fields = constants::fields(object, &section, data, symbol.address(), home);
+        let whole = bytes.len() as u64;
+        let size_bytes = if symbol.size() > 0 { symbol.size().min(whole) } else { whole };
+        return Some((Constant { bytes, size_bytes, fields }, align_bytes, None));
     };
+    if section.relocations().next().is_some() {
+        return None;
+    }
     // Of strings nothing is known: where they end is for the linker to say.
     let entry_bytes = entry_bytes?;
     // An addend that is relative to a pc says only to some linkers which entry is meant.
@@ -646,7 +654,7 @@ fn constant(
     let end = entry.checked_add(entry_bytes)?;
     let bytes = data.get(usize::try_from(from).ok()?..usize::try_from(end).ok()?)?.to_vec();
     let align_bytes = section.align().max(1).min(aligned(entry_bytes)).min(aligned(from));
-    Some(Constant { bytes, align_bytes, entry: whole.then_some(entry) })
+    Some((Constant::plain(bytes), align_bytes, whole.then_some(entry)))
 }
 
 /// A name that stands for one symbol only: local symbols and sections may share theirs.

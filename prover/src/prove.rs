@@ -150,13 +150,16 @@ fn attempt(
         return Ok(Verdict::Unsupported(format!("unsupported: {what}")));
     }
     let problem = problem(&mut arena, &source, pair.machine, code);
-    let globals = problem.globals.clone();
+    let mut globals = problem.globals.clone();
     let setting = match Setting::new(&mut arena, problem) {
         Ok(setting) => setting,
         Err(
             error @ (ProblemError::WideParameter(_) | ProblemError::WideResult(_) | ProblemError::Call(_)),
         ) => return Ok(Verdict::Unsupported(error.to_string())),
     };
+    // Nothing is accessed there by that name: only where it is, is said.
+    let place = |symbol: &String| proof::Global { symbol: symbol.clone(), size_bytes: 0, align_bytes: 1 };
+    globals.extend(setting.own_addresses.iter().map(place));
     if let Some(refuted) = refute(&mut arena, &setting, REFUTING_RUNS, REFUTING_STEPS) {
         return Ok(Verdict::Refuted(refuted));
     }
@@ -213,6 +216,8 @@ pub(crate) fn problem(
     let globals: Vec<proof::Global> = source.globals.iter().map(global).collect();
     let read_only = source.globals.iter().filter(|global| global.read_only);
     let pointers = source.parameters.iter().filter(|parameter| parameter.pointer);
+    let contents =
+        source.globals.iter().filter_map(|global| Some((global.symbol.clone(), global.constant.clone()?)));
     Problem {
         abi: Abi::of(code.address_bits),
         source: source.graph.clone(),
@@ -226,6 +231,7 @@ pub(crate) fn problem(
         alignments: code.alignments.clone(),
         read_only: read_only.map(|global| global.symbol.clone()).collect(),
         written: source.written.clone(),
+        contents: contents.collect(),
     }
 }
 

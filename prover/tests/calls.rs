@@ -174,6 +174,50 @@ fn arguments_on_the_stack_are_the_callees() {
     assert_ne!(of("(%rsp)", "(%rsp)"), "proved", "an argument that is read again");
 }
 
+/// A jump to another function is a call of it after which there is nothing left to do.
+#[test]
+fn tail_calls_are_proved_and_mistakes_are_not() {
+    let of = |source: &str, body: &str| said(&verdict(&format!("{CALLEES}{source}"), &["-fwrapv"], body));
+    let source = "int f(int n) { return g(n + 1, 2); }";
+    let right = "\taddl $1, %edi\n\tmovl $2, %esi\n\tjmp g";
+    assert_eq!(of(source, right), "proved");
+    let mistakes = [
+        ("an argument", "addl $1", "addl $2"),
+        ("another callee", "jmp g", "jmp h"),
+        ("a callee further on", "jmp g", "jmp g+1"),
+        ("a register that is not given back", "\taddl $1", "\tmovl %edi, %ebx\n\taddl $1"),
+        ("a frame that is left", "\taddl $1", "\tpushq %rbx\n\taddl $1"),
+        ("a stack that is given back twice", "\taddl $1", "\taddq $8, %rsp\n\taddl $1"),
+        ("a return address that is changed", "\taddl $1", "\tincq (%rsp)\n\taddl $1"),
+        ("a store before", "\taddl $1", "\tmovl $0, X\n\taddl $1"),
+        ("a call before", "\taddl $1", "\tpushq %rdi\n\tcall h\n\tpopq %rdi\n\taddl $1"),
+    ];
+    for (what, from, to) in mistakes {
+        let verdict = of(source, &replaced(from, to)(right));
+        assert_ne!(verdict, "proved", "{what}: a false proof");
+    }
+    assert_ne!(of("int f(int n) { return g(n + 1, 2) + 1; }", right), "proved", "something is left to do");
+    assert_ne!(of("int f(int n) { g(n + 1, 2); return 0; }", right), "proved", "another result");
+    // By a condition.
+    let source = "void f(int n) { if (n > 5) h(n); else val = 3; }";
+    let right = "\tcmpl $5, %edi\n\tjg h\n\tmovl $3, val\n\tret";
+    assert_eq!(of(source, right), "proved");
+    for (what, from, to) in [("a condition", "jg h", "jge h"), ("a number", "cmpl $5", "cmpl $6")] {
+        assert_ne!(of(source, &replaced(from, to)(right)), "proved", "{what}: a false proof");
+    }
+    // The callee's argument on the stack is where ours is, or nowhere.
+    let many = "int s(int, int, int, int, int, int, int);\n";
+    let set = "\tmovl $1, %edi\n\tmovl $2, %esi\n\tmovl $3, %edx\n\tmovl $4, %ecx\n\tmovl $5, %r8d\n\tmovl $6, %r9d\n";
+    let own = format!(
+        "{many}int f(int a, int b, int c, int d, int e, int k, int n) {{ return s(1, 2, 3, 4, 5, 6, n); }}"
+    );
+    assert_eq!(of(&own, &format!("{set}\tjmp s")), "proved");
+    assert_ne!(of(&own, &format!("\tincl 8(%rsp)\n{set}\tjmp s")), "proved", "another argument");
+    let none = format!("{many}int f(int n) {{ return s(1, 2, 3, 4, 5, 6, n); }}");
+    let room = of(&none, &format!("\tmovl %edi, 8(%rsp)\n{set}\tjmp s"));
+    assert!(room.contains("tail call of s with more arguments on the stack"), "{room}");
+}
+
 #[test]
 fn calls_that_are_not_followed_are_named() {
     let unsupported = |source: &str, body: &str| said(&verdict(source, &[], body));

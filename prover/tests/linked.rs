@@ -1,13 +1,16 @@
 //! Functions of linked objects: proved where they are right, refuted where they are wrong, whatever the linker has
 //! put beside what.
 
-use metaloc_prover::ir::Module;
+mod judging;
+
+use metaloc_prover::ir::{Module, compile};
 use metaloc_prover::object_file::ObjectFile;
 use metaloc_prover::prove::{ProveOptions, Verdict, prove};
 use metaloc_prover::smt::{Kind, Program};
 use metaloc_toolchain::process::Task;
 
-const KINDS: [(&str, &[&str]); 3] = [
+const KINDS: [(&str, &[&str]); 4] = [
+    ("fixed, i386", &["-m32", "-no-pie", "-fno-pic"]),
     ("fixed", &["-no-pie", "-fno-pic"]),
     ("position-independent", &["-pie", "-fpie"]),
     ("library", &["-shared", "-fpic"]),
@@ -27,8 +30,19 @@ fn verdict(flags: &[&str], sum: &str) -> Verdict {
     let outcome = task.arg(&source).arg("-o").arg(&to).run().unwrap();
     assert!(outcome.exit.success(), "{}", outcome.stderr_text());
     let file = ObjectFile::parse("s000", &std::fs::read(&to).unwrap()).unwrap();
-    let ir = std::fs::read_to_string(format!("{}/../regress/objects/s000.ll", env!("CARGO_MANIFEST_DIR")));
-    let module = Module::parse("s000.ll", &ir.unwrap()).unwrap();
+    let ir = match file.address_bits() {
+        32 => {
+            let c = "extern int X[32000] __attribute__((aligned(16))), Y[32000] __attribute__((aligned(16))), val;\n\
+                     int s000(void) { for (int i = 0; i < 32000; i++) X[i] = Y[i] + val; return 0; }\n";
+            std::fs::write(&source, c).unwrap();
+            compile::text(judging::llvm(), &source, &["-m32".to_owned(), "-fwrapv".to_owned()]).unwrap()
+        }
+        _ => {
+            let folder = env!("CARGO_MANIFEST_DIR");
+            std::fs::read_to_string(format!("{folder}/../regress/objects/s000.ll")).unwrap()
+        }
+    };
+    let module = Module::parse("s000.ll", &ir).unwrap();
     let solver = Program::find(Kind::Z3).unwrap();
     prove(&module, file.function("s000").unwrap(), &solver, ProveOptions::default()).unwrap().0
 }

@@ -16,7 +16,7 @@ use super::{Format, LlvmArgs};
 Each function is proved, refuted (with an input that was run), unknown or unsupported.
 Exit status: 0 all functions proved (or all obligations confirmed), 1 not all, 2 could not run.")]
 pub struct Prove {
-    /// A relocatable object for x86-64 or i386, or a linked one for x86-64
+    /// A relocatable object for x86-64 or i386, a linked one for x86-64, or an i386 executable
     #[arg(value_name = "OBJECT", conflicts_with = "check")]
     pub object: Option<PathBuf>,
 

@@ -91,7 +91,7 @@ fn term_width(scope: &Scope, at: &str, term: &Term, report: &mut Report) -> Opti
             check_place(architecture, at, place, report).then(|| place.width_bits())
         }
         Term::Address { symbol } => {
-            check_symbol(scope, at, symbol, report).then(|| architecture.address_bits())
+            check_address(scope, at, symbol, report).then(|| architecture.address_bits())
         }
         Term::Global { symbol, offset_bytes, width_bits, .. } => {
             check_bytes(scope, at, symbol, *offset_bytes, u64::from(width_bits / 8), report);
@@ -137,6 +137,15 @@ fn check_memory_width(at: &str, width_bits: u32, report: &mut Report) -> bool {
 
 fn check_symbol(scope: &Scope, at: &str, symbol: &str, report: &mut Report) -> bool {
     let known = scope.globals().any(|global| global.symbol == symbol);
+    if !known {
+        report.add(Defect::UnknownGlobal { at: at.to_owned(), symbol: symbol.to_owned() });
+    }
+    known
+}
+
+/// An address may be that of any global of the document: its memory may be a part of the rest.
+fn check_address(scope: &Scope, at: &str, symbol: &str, report: &mut Report) -> bool {
+    let known = scope.document.globals.iter().any(|global| global.symbol == symbol);
     if !known {
         report.add(Defect::UnknownGlobal { at: at.to_owned(), symbol: symbol.to_owned() });
     }

@@ -181,7 +181,7 @@ fn compare_fault(fault: Fault, input: &Input, output: &Output) -> Option<String>
         Fault::InvalidOpcode => 6,
         Fault::StackSegment => 12,
         Fault::GeneralProtection => 13,
-        Fault::Page | Fault::UndefinedResult | Fault::BelowStack => 14,
+        Fault::Page | Fault::UndefinedResult | Fault::BelowStack | Fault::Guess => 14,
     };
     if output.trap != expected || output.pc != TEST_PC {
         return Some(format!("{fault:?} fault expected, exception {} at {:#x} seen", output.trap, output.pc));

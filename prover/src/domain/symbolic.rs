@@ -103,7 +103,8 @@ impl<'a> Symbolic<'a> {
         self.inner.borrow().collected.accesses.len()
     }
 
-    fn with<T>(&self, make: impl FnOnce(&mut Arena) -> T) -> T {
+    /// Does something with the arena.
+    pub fn with<T>(&self, make: impl FnOnce(&mut Arena) -> T) -> T {
         make(&mut self.inner.borrow_mut().arena)
     }
 

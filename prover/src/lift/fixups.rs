@@ -1,7 +1,7 @@
 //! What the linker will write into an instruction, as expressions over addresses of symbols. The linker
 //! refuses a value that does not fit in its field, so a 32-bit field stands for the whole address.
 
-use super::blocks::{PcCall, pc_call};
+use super::blocks::{PcCall, pc_call, tail_target};
 use super::{LiftError, unsupported};
 use crate::domain::{Domain, Fault, Symbolic};
 use crate::expr::ExprId;
@@ -42,7 +42,11 @@ pub(super) fn linked(
         return Ok(Linked::Pc(call, domain.add(section_start(domain, function), next)));
     }
     if let Some(image) = &function.image {
-        return Ok(in_image(domain, instruction, image));
+        return Ok(in_image(domain, instruction, image, bits));
+    }
+    // Where it leads to is no part of what the jump does in this function.
+    if tail_target(instruction, function).is_some() {
+        return Ok(Linked::Step(fixups));
     }
     let range = instruction.ip()..instruction.next_ip();
     for relocation in function.relocations.iter().filter(|relocation| range.contains(&relocation.pc)) {
@@ -91,10 +95,12 @@ pub(super) fn linked(
 /// The words for the addresses that an instruction of a linked object has in it. An address relative to the pc is a
 /// distance within the image; a number is an address only where the image cannot move, and then either reading of it
 /// is right, as the addresses of symbols are numbers, too.
-fn in_image(domain: &Symbolic, instruction: &Instruction, image: &Image) -> Linked {
+fn in_image(domain: &Symbolic, instruction: &Instruction, image: &Image, bits: u32) -> Linked {
     let from = |place: &PlacedSymbol, address: u64| {
-        let symbol = domain.variable(&address_name(&place.symbol), 64);
-        domain.add(symbol, domain.constant(64, u128::from(address.wrapping_sub(place.address))))
+        let symbol = domain.variable(&address_name(&place.symbol), bits);
+        let distance = domain.constant(bits, u128::from(address.wrapping_sub(place.address)));
+        // Addresses of 32-bit code have zeros above.
+        domain.zero_extend(domain.add(symbol, distance), 64)
     };
     let relative = |address: u64| image.at(address).map(|place| from(place, address));
     let absolute = |address: u64| if image.fixed { relative(address) } else { None };

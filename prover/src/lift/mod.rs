@@ -4,17 +4,21 @@
 //! - [`fixups`]: what the linker will write, as expressions over addresses of symbols;
 //! - [`origin`]: where registers point, and so which region an access goes to;
 //! - [`frame`]: what of the frame a signal handler may write over;
+//! - [`tables`]: reads of constant data at a variable place, and jumps to what was read, with guesses of
+//!   [`backwards`] that are required of the machine;
 //! - [`run`]: a block as assignments.
 //!
 //! Registers are the variables `rax` to `r15`, `xmm0` to `xmm15` and `flag.Carry` and so on; the address of a
 //! symbol is the variable `address.S`, which nothing assigns. In 32-bit code the registers are `eax` to `edi` and
 //! `xmm0` to `xmm7`, and addresses, those of memory included, have 32 bits.
 
+mod backwards;
 mod blocks;
 mod fixups;
 mod frame;
 mod origin;
 mod run;
+mod tables;
 
 use crate::bits::Bits;
 use crate::domain::Layout;
@@ -95,7 +99,7 @@ pub fn peeks(
         pcs.extend(block.instructions.iter().map(|instruction| instruction.ip()..instruction.next_ip()));
         let layout = BlockLayout { origins: &origins, function, block: number, partition };
         for length in 1..block.instructions.len() {
-            let start = Block { instructions: block.instructions[..length].to_vec() };
+            let start = block.cut(length);
             let ran = run::block(arena, &start, function, &layout)?;
             let guard = arena.constant(Bits::bit(true));
             found.push(Peek {
@@ -139,9 +143,7 @@ impl Layout for BlockLayout<'_> {
 
     fn constant(&self, arena: &mut Arena, address: ExprId, bytes: u32) -> Option<Bits> {
         let (symbol, offset) = self.origins.global_offset(arena, address)?;
-        let start = usize::try_from(offset).ok()?;
-        let found = self.function.constants.get(&symbol)?.get(start..start.checked_add(bytes as usize)?)?;
-        Some(Bits::new(8 * bytes, found.iter().rev().fold(0, |value, byte| value << 8 | u128::from(*byte))))
+        self.function.constants.get(&symbol)?.read(offset, bytes)
     }
 }
 

@@ -1,7 +1,8 @@
 //! One block, run symbolically from variables: what it assigns and where it goes.
 
-use super::blocks::{Block, PcCall, call_of};
+use super::blocks::{Block, PcCall, Step, call_of, tail_points, tail_target};
 use super::fixups::{Linked, linked};
+use super::tables::{self, Found, Read};
 use super::{LiftError, unsupported};
 use crate::abi::Abi;
 use crate::bits::Bits;
@@ -25,6 +26,18 @@ pub(super) struct Ran {
     pub(super) touched: Vec<Touched>,
     /// Guards and where control then goes.
     pub(super) ways: Vec<(ExprId, Point)>,
+}
+
+impl Ran {
+    fn nothing(ways: Vec<(ExprId, Point)>) -> Ran {
+        Ran {
+            assignments: Vec::new(),
+            requirements: Vec::new(),
+            accesses: Vec::new(),
+            touched: Vec::new(),
+            ways,
+        }
+    }
 }
 
 /// What an instruction does to the stack.
@@ -56,6 +69,11 @@ pub(super) fn register_name(number: usize, address_bits: u32) -> Option<String> 
     }
 }
 
+/// Whether a variable is a general register.
+pub(super) fn is_general(name: &str) -> bool {
+    GENERAL.contains(&name) || GENERAL[..8].iter().any(|known| name == known.replacen('r', "e", 1))
+}
+
 /// Name of the variable that takes the place to which a return goes.
 pub const RETURN_TARGET: &str = "return.target";
 
@@ -66,8 +84,11 @@ pub(super) fn block(
     function: &FunctionCode,
     layout: &dyn Layout,
 ) -> Result<Ran, LiftError> {
-    if call_of(block, function)?.is_some() {
+    if call_of(block, function)?.is_some() || matches!(block.step, Step::Tail(_)) {
         return Ok(call(arena, block, function, layout));
+    }
+    if let Step::Return = block.step {
+        return Ok(returned(arena, function, layout));
     }
     let prefix = format!("{:#x}.", block.start());
     let domain = Symbolic::new(std::mem::take(arena), &prefix, layout);
@@ -76,10 +97,19 @@ pub(super) fn block(
     let mut state = before;
     let mut next = Ok(Next::Fall);
     let mut touched = Vec::new();
+    let mut reads = Vec::new();
     for instruction in &block.instructions {
         let (before, first, mut asks) = (state.general[RSP], domain.accesses(), false);
         next = match linked(&domain, &state, instruction, function) {
-            Ok(Linked::Step(fixups)) => {
+            Ok(Linked::Step(mut fixups)) => {
+                match tables::read(&domain, &mut state, instruction, fixups, (block, function)) {
+                    Some(Found::Number(number)) => fixups.loaded = Some(number),
+                    Some(Found::Code(read)) => {
+                        fixups.loaded = Some(read.unknown());
+                        reads.push(read);
+                    }
+                    None => {}
+                }
                 step_linked(&domain, &mut state, instruction, fixups).map_err(LiftError::from)
             }
             Ok(Linked::WholeAddress(address)) => {
@@ -104,7 +134,7 @@ pub(super) fn block(
     }
     let after = flattened(&domain, &state, bits);
     let fall = block.instructions[block.instructions.len() - 1].next_ip();
-    let ways = ways(&domain, next, fall, block.last_pc());
+    let ways = ways(&domain, next, fall, &reads, (block, function));
     let (returned, collected) = domain.into_parts();
     *arena = returned;
     let (ways, returns) = ways?;
@@ -130,9 +160,12 @@ fn call(arena: &mut Arena, block: &Block, function: &FunctionCode, layout: &dyn 
     let bits = function.address_bits;
     let abi = Abi::of(bits);
     let stack = abi.register(arena, abi.stack_pointer);
-    let top = arena.sum(abi.word(0).sub(abi.word(u128::from(abi.word_bytes()))), &[(1, stack)]);
+    let word = abi.word(u128::from(abi.word_bytes()));
+    // A jump pushes nothing: the callee finds our own return address, and takes it away.
+    let tail = matches!(block.step, Step::Tail(_));
+    let top = if tail { stack } else { arena.sum(abi.word(0).sub(word), &[(1, stack)]) };
     let region = layout.region(arena, top);
-    let accesses = vec![Access { region, address: top, bytes: abi.word_bytes(), write: true }];
+    let accesses = vec![Access { region, address: top, bytes: abi.word_bytes(), write: !tail }];
     let domain = Symbolic::new(std::mem::take(arena), &prefix, layout);
     let (_, places) = variables(&domain, bits);
     *arena = domain.into_parts().0;
@@ -148,14 +181,27 @@ fn call(arena: &mut Arena, block: &Block, function: &FunctionCode, layout: &dyn 
     let unknown = arena.variable(&format!("{prefix}frame"), arena.sort(frame));
     assignments.push((frame, unknown));
     let always = arena.constant(Bits::bit(true));
-    let next = block.instructions[block.instructions.len() - 1].next_ip();
-    Ran {
-        assignments,
-        requirements: Vec::new(),
-        accesses,
-        touched: Vec::new(),
-        ways: vec![(always, Point::Pc(next))],
-    }
+    let next = match block.step {
+        Step::Tail(jump) => tail_points(&jump).1,
+        _ => block.instructions[block.instructions.len() - 1].next_ip(),
+    };
+    Ran { assignments, accesses, ..Ran::nothing(vec![(always, Point::Pc(next))]) }
+}
+
+/// The return of a callee that was jumped to: to where our own return address says. The callee took that away, and
+/// what it then did to its place does not matter, so [`crate::calls`] leaves it there.
+fn returned(arena: &mut Arena, function: &FunctionCode, layout: &dyn Layout) -> Ran {
+    let bits = function.address_bits;
+    let abi = Abi::of(bits);
+    let stack = abi.register(arena, abi.stack_pointer);
+    let frame = Region::Stack.variable_in(arena, bits);
+    let target = arena.variable(RETURN_TARGET, Sort::Bits(bits));
+    let (word, bytes) = (abi.word(u128::from(abi.word_bytes())), abi.word_bytes());
+    let assignments =
+        vec![(target, arena.load(frame, stack, bytes)), (stack, arena.sum(word, &[(1, stack)]))];
+    let accesses = vec![Access { region: layout.region(arena, stack), address: stack, bytes, write: false }];
+    let always = arena.constant(Bits::bit(true));
+    Ran { assignments, accesses, ..Ran::nothing(vec![(always, Point::Exit)]) }
 }
 
 /// What a block that is a call says of it; `depth` is how far the stack pointer is below where it was at entry.
@@ -165,14 +211,24 @@ pub(super) fn called(
     function: &FunctionCode,
     depth: Option<i64>,
 ) -> Result<Option<Call>, LiftError> {
-    let Some(called) = call_of(block, function)? else { return Ok(None) };
+    let called = match block.step {
+        Step::Tail(jump) => tail_target(&jump, function),
+        _ => call_of(block, function)?,
+    };
+    let Some(called) = called else { return Ok(None) };
     let abi = Abi::of(function.address_bits);
     let depth = depth.and_then(|depth| u32::try_from(depth).ok());
     let Some(frame_bytes) = depth else {
         return Err(unsupported("call with a frame of unknown size", block.start()));
     };
-    // The stack pointer is a multiple of 16 where a call is.
+    let tail = matches!(block.step, Step::Tail(_));
+    if tail && frame_bytes > 0 {
+        return Err(unsupported("tail call with a frame", block.start()));
+    }
+    // The stack pointer is a multiple of 16 where a call is: after a jump, once the return address is gone.
     let stack = abi.register(arena, abi.stack_pointer);
+    let gone = u128::from(if tail { abi.word_bytes() } else { 0 });
+    let stack = arena.sum(abi.word(gone), &[(1, stack)]);
     let rest = arena.constant(abi.word(15));
     let low = arena.commutative(CommutativeOp::And, &[stack, rest]);
     let zero = arena.constant(abi.word(0));
@@ -184,7 +240,7 @@ pub(super) fn called(
     }
     let mut aliases = called.names;
     let callee = aliases.remove(0);
-    Ok(Some(Call { callee, aliases, wanted, frame_bytes: Some(frame_bytes), ..Call::default() }))
+    Ok(Some(Call { callee, aliases, wanted, frame_bytes: Some(frame_bytes), tail, ..Call::default() }))
 }
 
 /// A call whose only effect is that a register, or the stack, has the pc. The return address is left below the
@@ -211,8 +267,10 @@ fn ways(
     domain: &Symbolic,
     next: Result<Next<ExprId>, LiftError>,
     fall: u64,
-    pc: u64,
+    reads: &[Read],
+    (block, function): (&Block, &FunctionCode),
 ) -> Result<Ways, LiftError> {
+    let pc = block.last_pc();
     let always = domain.bit(true);
     let next = match next {
         // A trap: no way on. That the block is not reached is for the proof to show.
@@ -223,10 +281,16 @@ fn ways(
         Next::Fall => (vec![(always, Point::Pc(fall))], None),
         Next::Jump(target) => (vec![(always, Point::Pc(target))], None),
         Next::Branch { condition, target } => {
+            let last = block.instructions.last().filter(|last| tail_target(last, function).is_some());
+            let target = last.map_or(target, |jump| tail_points(jump).0);
             (vec![(condition, Point::Pc(target)), (domain.not(condition), Point::Pc(fall))], None)
         }
         Next::Return(target) => (vec![(always, Point::Exit)], Some(target)),
-        Next::Indirect(_) | Next::Call(_) => return Err(unsupported("computed control flow", pc)),
+        Next::Indirect(target) => {
+            let ways = tables::ways(domain, target, reads, pc, (block, function))?;
+            (ways.into_iter().map(|(guard, to)| (guard, Point::Pc(to))).collect(), None)
+        }
+        Next::Call(_) => return Err(unsupported("computed control flow", pc)),
     })
 }
 

@@ -142,9 +142,11 @@ impl<'a> Prepared<'a> {
                 let constant = |global: &'a Global| Some((&global.symbol, global.constant.as_deref()?));
                 source.globals.iter().filter_map(constant).collect()
             }
-            Side::Machine(_, function) => {
-                function.constants.iter().map(|(symbol, bytes)| (symbol, bytes.as_slice())).collect()
-            }
+            Side::Machine(_, function) => function
+                .constants
+                .iter()
+                .map(|(symbol, constant)| (symbol, constant.bytes.as_slice()))
+                .collect(),
         };
         let (mut constants, mut next) = (Vec::new(), CONSTANTS);
         for (symbol, bytes) in known {

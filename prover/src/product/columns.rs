@@ -208,6 +208,10 @@ fn fixed(arena: &mut Arena, setting: &Setting, common: &Common, columns: &mut Co
         let value = abi.address(arena, &global.symbol);
         columns.push(arena, Column { place: Place::Address(global.symbol.clone()), value });
     }
+    for symbol in &setting.own_addresses {
+        let value = abi.address(arena, symbol);
+        columns.push(arena, Column { place: Place::Address(symbol.clone()), value });
+    }
     for (symbol, offset, bytes) in &common.words {
         let memory = source_memory(arena, setting, symbol);
         let start = abi.address(arena, symbol);

@@ -5,10 +5,11 @@ use super::flow::{Anchors, liveness};
 use crate::abi::Abi;
 use crate::bits::Bits;
 use crate::calls::{CallError, Convention};
-use crate::expr::{Arena, CommutativeOp, CompareOp, ExprId, Sort};
+use crate::expr::{Arena, CommutativeOp, CompareOp, ExprId, Node, Sort};
 use crate::graph::Graph;
 use crate::lift::RETURN_TARGET;
-use crate::region::Region;
+use crate::object_file::GOT;
+use crate::region::{ADDRESS_PREFIX, Region};
 use metaloc_proof::Global;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -41,6 +42,8 @@ pub struct Problem {
     pub read_only: BTreeSet<String>,
     /// Globals that the source writes to, by name.
     pub written: BTreeSet<String>,
+    /// What globals hold that no other file can define and nobody writes to.
+    pub contents: BTreeMap<String, Vec<u8>>,
 }
 
 /// What a linker has decided.
@@ -113,6 +116,9 @@ pub struct Setting {
     pub machine_live: Vec<HashSet<ExprId>>,
     /// Regions that both sides have: all but the frame.
     pub regions: BTreeSet<Region>,
+    /// Symbols that are no globals of the source and whose addresses the machine has to have somewhere: constants of
+    /// its own, and the table of addresses of i386 code.
+    pub own_addresses: BTreeSet<String>,
 }
 
 impl Setting {
@@ -157,6 +163,7 @@ impl Setting {
             source_exit.push(arena.variable(&source_memory_name(region), Sort::Memory(abi.address_bits)));
             machine_exit.push(region.variable_in(arena, abi.address_bits));
         }
+        let own_addresses = own_addresses(arena, &problem);
         let source_live = liveness(arena, &problem.source, &source_exit);
         let machine_live = liveness(arena, &problem.machine, &machine_exit);
         Ok(Setting {
@@ -165,6 +172,7 @@ impl Setting {
             source_live,
             machine_live,
             regions,
+            own_addresses,
             problem,
         })
     }
@@ -285,6 +293,24 @@ impl Setting {
         }
         facts
     }
+}
+
+/// Addresses that what is required of the machine, or wanted at its calls, speaks of.
+fn own_addresses(arena: &Arena, problem: &Problem) -> BTreeSet<String> {
+    let requirements = problem.machine.edges.iter().flat_map(|edge| &edge.requirements);
+    let calls = problem.machine.edges.iter().filter_map(|edge| edge.call.as_ref());
+    let wanted = calls.flat_map(|call| call.wanted.iter().copied());
+    let roots: Vec<ExprId> = requirements.map(|requirement| requirement.condition).chain(wanted).collect();
+    let mut found = BTreeSet::new();
+    for id in arena.reachable(&roots) {
+        let Node::Variable(symbol) = arena.node(id) else { continue };
+        let Some(place) = arena.name(*symbol).strip_prefix(ADDRESS_PREFIX) else { continue };
+        let own = place == GOT || problem.alignments.contains_key(place);
+        if own && !problem.globals.iter().any(|global| global.symbol == place) {
+            found.insert(place.to_owned());
+        }
+    }
+    found
 }
 
 fn below(arena: &mut Arena, value: ExprId, limit: u128) -> ExprId {

@@ -6,7 +6,7 @@
 
 use super::assumed::equal;
 use super::problem::{FRAME_BYTES, Setting};
-use super::replay::{Replay, entry_state};
+use super::replay::{Replay, contents, entry_state};
 use crate::expr::{Arena, Sort};
 use crate::graph::PointId;
 use crate::lift::RETURN_TARGET;
@@ -104,6 +104,14 @@ impl<'a> Refuter<'a> {
             return None;
         }
         let setting = self.setting;
+        // Constants are what the source says.
+        for ((source, _), region) in self.replay.memories.iter().zip(&setting.regions) {
+            for (start, bytes) in contents(arena, setting, table, begin, region) {
+                if (start..).zip(bytes).any(|(at, byte)| begin.memories[*source].byte(at) != *byte) {
+                    return None;
+                }
+            }
+        }
         let mut state = begin.clone();
         let mut at = PointId(0);
         for step in 0.. {

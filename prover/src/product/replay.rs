@@ -64,7 +64,7 @@ impl Replay {
             let address = abi.address(arena, &global.symbol);
             table.bits(arena, address);
         }
-        for symbol in setting.problem.alignments.keys() {
+        for symbol in setting.problem.alignments.keys().chain(&setting.own_addresses) {
             let address = abi.address(arena, symbol);
             table.bits(arena, address);
         }
@@ -197,6 +197,9 @@ fn objects(arena: &mut Arena, setting: &Setting) -> Objects {
     objects
 }
 
+/// Bytes of a constant that are put into every state that is made up: larger ones cost more than they show.
+const MOST_CONTENTS: usize = 4096;
+
 /// A state in which both programs may begin: as the calling convention and the memory model want it, the
 /// rest made up from a seed.
 pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed: u64) -> State {
@@ -261,9 +264,34 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
     for region in &setting.regions {
         let (source, machine) = setting.memories(arena, region);
         let (source, machine) = (table.memory(arena, source), table.memory(arena, machine));
+        // One that is not put there is not as the source says, and then nothing is refuted.
+        let small = |(_, bytes): &(u64, &[u8])| bytes.len() <= MOST_CONTENTS;
+        for (start, bytes) in contents(arena, setting, table, &state, region).into_iter().filter(small) {
+            for (at, byte) in (start..).zip(bytes) {
+                state.memories[source].store(at, u128::from(*byte), 1);
+            }
+        }
         state.memories[machine] = state.memories[source].clone();
     }
     state
+}
+
+/// Constants in a region whose contents the source says: where they begin, and what they hold.
+pub fn contents<'a>(
+    arena: &mut Arena,
+    setting: &'a Setting,
+    table: &mut Table,
+    state: &State,
+    region: &Region,
+) -> Vec<(u64, &'a [u8])> {
+    let mut found = Vec::new();
+    for (symbol, bytes) in
+        setting.problem.contents.iter().filter(|(symbol, _)| setting.home(symbol) == *region)
+    {
+        let address = setting.problem.abi.address(arena, symbol);
+        found.push((state.bits[table.bits(arena, address)] as u64, bytes.as_slice()));
+    }
+    found
 }
 
 /// Makes a place hold a value.

@@ -83,7 +83,13 @@ impl Runner {
         let mut ways: Vec<Vec<Way>> = graph.points.iter().map(|_| Vec::new()).collect();
         for (number, edge) in graph.edges.iter().enumerate() {
             // What is below the stack pointer is memory like other memory in a run.
-            let faults = |requirement: &&Requirement| requirement.otherwise != Fault::BelowStack;
+            let faults = |requirement: &&Requirement| {
+                !matches!(requirement.otherwise, Fault::BelowStack | Fault::Guess)
+            };
+            // Where a guess is wrong, no edge leaves.
+            let guessed = edge.requirements.iter().filter(|one| one.otherwise == Fault::Guess);
+            let guard: Vec<ExprId> =
+                [edge.guard].into_iter().chain(guessed.map(|one| one.condition)).collect();
             let requirements: Vec<ExprId> =
                 edge.requirements.iter().filter(faults).map(|it| it.condition).collect();
             let assumptions = edge.assumptions.iter().map(|assumption| assumption.condition);
@@ -97,7 +103,7 @@ impl Runner {
             ways[edge.from.0 as usize].push(Way {
                 edge: number,
                 to: edge.to,
-                guard: Code::new(arena, table, &[edge.guard]),
+                guard: Code::new(arena, table, &guard),
                 body: Code::new(arena, table, &roots),
                 requirements: requirements.len(),
                 assumptions: edge.assumptions.iter().map(|assumption| assumption.kind).collect(),

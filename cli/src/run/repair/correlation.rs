@@ -55,6 +55,9 @@ impl Correlation {
             else {
                 return Err("an inner node where a program has returned".to_owned());
             };
+            if !locator.instructions().iter().any(|instruction| instruction.start == *pc) {
+                return Err("a call by a jump, after which the function is left".to_owned());
+            }
             numbers.insert(node.id, meetings.len());
             meetings.push((*pc, (block.clone(), *instruction)));
         }
