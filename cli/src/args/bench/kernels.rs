@@ -228,8 +228,8 @@ pub struct BenchRepair {
     #[arg(long)]
     pub check: bool,
 
-    /// With --check, only this debugger; default: both
-    #[arg(long = "debugger", value_enum, requires = "check")]
+    /// With --check, only these debuggers: gdb, lldb or gdb,lldb; default: both, in one row
+    #[arg(long = "debugger", value_enum, value_delimiter = ',', requires = "check")]
     pub debuggers: Vec<DebuggerName>,
 
     /// With --check, how often to stop at each pc
