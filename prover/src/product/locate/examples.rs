@@ -13,8 +13,8 @@ use std::time::Duration;
 
 /// Examples that are kept of an edge: the first is of the whole edge, the others are answers to questions.
 const MOST_EXAMPLES: usize = 4;
-/// Time for finding the first.
-const EXAMPLE_TIME: Duration = Duration::from_secs(2);
+/// Time for finding the first: most take a hundredth of it.
+const EXAMPLE_TIME: Duration = Duration::from_millis(500);
 
 /// What is known of an edge.
 #[derive(Default)]
