@@ -286,6 +286,10 @@ pub struct BenchRewrite {
     #[arg(long, hide = true)]
     pub one: Option<NonZeroUsize>,
 
+    /// Keep what the last run writes, which changes most: for readelf and llvm-dwarfdump to look at
+    #[arg(short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
