@@ -205,7 +205,10 @@ impl<'a> Truth<'a> {
             self.session.remove(&others)?;
             self.session.ignore(&[place], times)?;
             self.gaps.insert(call);
-            self.advance()?;
+            // A signal on the way is no step.
+            while self.steps.len() == first && !self.ended {
+                self.advance()?;
+            }
             if self.ended {
                 return Ok(None);
             }
