@@ -6,9 +6,9 @@
 //!
 //! 1. `start` runs the program up to its very first instruction; the answer has the distance between the
 //!    addresses in the file and those in memory. All other addresses that are sent are those of the file.
-//! 2. `break`, `break_line`, `remove`, `watch` change what happens later.
+//! 2. `break`, `break_line`, `remove`, `ignore`, `watch` change what happens later.
 //! 3. `resume` and `step` move; the answer says where the program stopped, or how it ended. `look` stays.
-//! 4. `memory` and `backtrace` ask; `count` runs to the end.
+//! 4. `memory` and `backtrace` ask; `passed` ends an `ignore` and says what came of it; `count` runs to the end.
 //!
 //! `failed` is an answer to everything and leaves the session as it was.
 
@@ -49,6 +49,18 @@ pub enum Request<'a> {
     },
     /// No longer stops at these addresses.
     Remove {
+        /// In the file.
+        addresses: &'a [u64],
+    },
+    /// Goes on at these breakpoints so many times before it stops there.
+    Ignore {
+        /// In the file.
+        addresses: &'a [u64],
+        /// How often.
+        times: u32,
+    },
+    /// How often the program came to these breakpoints since they are ignored, which they no longer are.
+    Passed {
         /// In the file.
         addresses: &'a [u64],
     },
@@ -98,6 +110,8 @@ impl Request<'_> {
             Request::Break { .. } => "break",
             Request::BreakLine { .. } => "break by line",
             Request::Remove { .. } => "remove",
+            Request::Ignore { .. } => "ignore",
+            Request::Passed { .. } => "passed",
             Request::Watch { .. } => "watch",
             Request::Resume { .. } => "resume",
             Request::Step { .. } => "step",

@@ -179,6 +179,19 @@ impl Session {
         self.done(&Request::Remove { addresses })
     }
 
+    /// Goes on so many times at these addresses, which have breakpoints.
+    pub fn ignore(&mut self, addresses: &[u64], times: u32) -> Result<()> {
+        self.done(&Request::Ignore { addresses, times })
+    }
+
+    /// How often the program came to these addresses since they are ignored, a stop there included; it stops at them again.
+    pub fn passed(&mut self, addresses: &[u64]) -> Result<Vec<u64>> {
+        match self.ask(&Request::Passed { addresses })? {
+            Answer::Counted(hits) if hits.len() == addresses.len() => Ok(hits),
+            other => Err(self.unexpected("passed", &other)),
+        }
+    }
+
     /// The memory that a digest is wanted of.
     pub fn watch(&mut self, ranges: &[(u64, u64)]) -> Result<()> {
         self.done(&Request::Watch { ranges })

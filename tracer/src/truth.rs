@@ -3,9 +3,12 @@
 //! Only the points that are asked about are stopped at, and only as far as is asked. A point may have code in
 //! several places; it is visited where the first of them is, by address.
 //!
+//! A long way in a loop may be [passed over](Truth::pass): then there are no steps of it, and the step after it has the next
+//! number. Nobody asks for visits from before such a gap to behind it.
+//!
 //! Invariant: a walk that ends before its program says why ([`Truth::early`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crate::debugger::Debugger;
@@ -37,6 +40,8 @@ pub struct Truth<'a> {
     points: BTreeMap<u64, Point>,
     steps: Vec<Step>,
     calls: usize,
+    /// Calls of which steps are missing.
+    gaps: BTreeSet<usize>,
     ended: bool,
     want: Want,
     most_steps: usize,
@@ -68,6 +73,9 @@ impl std::fmt::Display for Early {
         }
     }
 }
+
+/// Fewer visits are walked: to take breakpoints out and to put them back costs stops, too.
+const MANY: u32 = 16;
 
 /// Stops that nobody asked for (signals), after which a walk just goes on, at most.
 pub const MOST_STRAYS: u32 = 16;
@@ -106,6 +114,7 @@ impl<'a> Truth<'a> {
             points: stops,
             steps: Vec::new(),
             calls: 0,
+            gaps: BTreeSet::new(),
             ended: false,
             want,
             most_steps: usize::MAX,
@@ -171,6 +180,50 @@ impl<'a> Truth<'a> {
             number += 1;
         }
         Ok(None)
+    }
+
+    /// The same as [`visit`](Truth::visit) after a step, for many visits: what is not walked yet is passed over, but for the
+    /// last of them.
+    pub fn pass(&mut self, call: usize, after: usize, point: Point, visits: u64) -> Result<Option<usize>> {
+        let mut left = visits;
+        for number in after + 1..self.steps.len() {
+            let step = &self.steps[number];
+            if step.call != call {
+                return Ok(None);
+            }
+            left -= u64::from(step.point == Some(point));
+            if left == 0 {
+                return Ok(Some(number));
+            }
+        }
+        let first = self.steps.len();
+        let place = self.points.iter().find(|(_, other)| **other == point).map(|(pc, _)| *pc);
+        if let (Some(place), Ok(times @ MANY..)) = (place, u32::try_from(left - 1)) {
+            // Nothing else is of interest; a new call is one too far.
+            let others: Vec<u64> =
+                self.points.keys().copied().filter(|pc| *pc != place && *pc != self.entry).collect();
+            self.session.remove(&others)?;
+            self.session.ignore(&[place], times)?;
+            self.gaps.insert(call);
+            // A signal on the way is no step.
+            while self.steps.len() == first && !self.ended {
+                self.advance()?;
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            let passed = self.session.passed(&[place])?[0];
+            self.session.break_at(&others)?;
+            let arrived =
+                self.steps.get(first).is_some_and(|step| step.call == call && step.point == Some(point));
+            return Ok((arrived && passed == left).then_some(first));
+        }
+        self.visit(call, after + 1, point, u32::try_from(visits).unwrap_or(u32::MAX))
+    }
+
+    /// Whether steps of a call are missing.
+    pub fn has_gap(&self, call: usize) -> bool {
+        self.gaps.contains(&call)
     }
 
     fn end(&mut self, early: Option<Early>) -> Result<()> {

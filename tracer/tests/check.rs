@@ -56,7 +56,10 @@ last:
         cmpl $64, %eax
         .size last, 1
         jne head
+        .type done, @function
+done:
         ret
+        .size done, 1
 .Lend:
         .size f, .-f
         .section .debug_abbrev,"",@progbits
@@ -144,6 +147,7 @@ struct Pair {
     plain: Program,
     head: u64,
     last: u64,
+    done: u64,
 }
 
 fn pair(built: &Built, location: &str) -> Pair {
@@ -160,8 +164,8 @@ fn pair_with(built: &Built, location: &str, main: &str) -> Pair {
     built.run(&["gcc-12", "-no-pie", "main.o", "f0.o", "-o", "plain"]);
     let optimised = Program::read(&built.path("optimised")).unwrap();
     let place = |name: &str| optimised.function(name).unwrap().range.start;
-    let (head, last) = (place("head"), place("last"));
-    Pair { plain: Program::read(&built.path("plain")).unwrap(), optimised, head, last }
+    let (head, last, done) = (place("head"), place("last"), place("done"));
+    Pair { plain: Program::read(&built.path("plain")).unwrap(), optimised, head, last, done }
 }
 
 fn entry(pc: u64, variable: &str, visit: u32) -> Entry {
@@ -337,4 +341,28 @@ fn a_plan_that_cannot_be_is_an_error() {
     let error =
         check(&Gdb, &pair.optimised, &pair.plain, &[], &plan, &nowhere, Extent::default()).unwrap_err();
     assert!(error.to_string().contains("no global variable 'nothing'"), "{error}");
+}
+
+#[test]
+fn a_long_loop_is_passed_over_and_what_comes_after_it_is_compared() {
+    let built = Built::new();
+    let long = MAIN.replace("f();\n  f();", "f();");
+    let extent = Extent { stops_per_pc: 2, patience: 8, ..Extent::default() };
+    let globals = ["x".to_owned()];
+    let pair = pair_with(&built, RIGHT, &long);
+    for debugger in DEBUGGERS {
+        let run = |visit| {
+            let plan = pair.plan(4, vec![entry(pair.last, "i", 4), entry(pair.done, "i", visit)]);
+            check(debugger, &pair.optimised, &pair.plain, &[], &plan, &globals, extent).unwrap()
+        };
+        let report = run(4);
+        let seen = (report.compared, report.untrue(), report.unreached, report.cut);
+        assert_eq!(seen, (3, 0, 0, false), "{}: {report:?}", debugger.name());
+        // The end of the loop is met at the right iteration, or not at all.
+        assert_eq!(kinds(&run(3)), [FindingKind::Stale], "{}", debugger.name());
+        let astray =
+            Plan { legs: pair.plan(5, Vec::new()).legs, ..pair.plan(4, vec![entry(pair.done, "i", 4)]) };
+        let report = check(debugger, &pair.optimised, &pair.plain, &[], &astray, &globals, extent).unwrap();
+        assert_eq!((report.compared, report.lost), (0, 1), "{}: {report:?}", debugger.name());
+    }
 }

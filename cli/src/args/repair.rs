@@ -70,8 +70,8 @@ pub struct Repair {
     #[arg(long, value_name = "COMMAND", requires = "check")]
     pub link: Option<String>,
 
-    /// With --check, only this debugger; default: both
-    #[arg(long = "debugger", value_enum, requires = "check")]
+    /// With --check, only these debuggers: gdb, lldb or gdb,lldb; default: both
+    #[arg(long = "debugger", value_enum, value_delimiter = ',', requires = "check")]
     pub debuggers: Vec<DebuggerName>,
 
     /// With --check, how often to stop at each pc

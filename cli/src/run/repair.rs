@@ -368,6 +368,7 @@ fn print(args: &Repair, summary: &Summary) -> Result<()> {
         TableFormat::Json => output::print(&format!("{}\n", serde_json::to_string_pretty(summary)?)),
         TableFormat::Csv => output::print(&table::csv(summary)),
         TableFormat::Text => {
+            let is_wrong = summary.check.as_ref().is_some_and(Outcome::is_wrong);
             for function in &summary.functions {
                 let reason = behind_verdict(function.reason.as_deref());
                 output::print(&format!(
@@ -378,6 +379,17 @@ fn print(args: &Repair, summary: &Summary) -> Result<()> {
                 ))?;
             }
             let (before, after) = (summary.debug_bytes_before, summary.debug_bytes_after);
+            let repaired = summary.functions.iter().filter(|function| function.is_repaired()).count();
+            let said = match (&args.output, summary.changed) {
+                (None, _) => "nothing is written without -o".to_owned(),
+                (Some(_), _) if is_wrong => {
+                    "nothing is written, as a debugger shows what is not true".to_owned()
+                }
+                (Some(output), true) => format!("written to {}", output.display()),
+                (Some(output), false) => format!("nothing to change: {} is as the input", output.display()),
+            };
+            let all = summary.functions.len();
+            output::print(&format!("{repaired} of {all} functions with proved values; {said}\n"))?;
             output::print(&format!("debug sections: {before} bytes before, {after} after\n"))?;
             if args.stats {
                 output::print(&table::text(summary))?;

@@ -31,6 +31,7 @@ class Gdb:
 
     def __init__(self):
         self.breakpoints = {}
+        self.ignored = {}
         self.how = None
         for setting in SETTINGS:
             run("set " + setting)
@@ -75,6 +76,14 @@ class Gdb:
         breakpoint = self.breakpoints.pop(address, None)
         if breakpoint is not None and breakpoint not in self.breakpoints.values():
             breakpoint.delete()
+
+    def ignore(self, address, times):
+        self.breakpoints[address].ignore_count = times
+        self.ignored[address] = self.breakpoints[address].hit_count
+
+    def passed(self, address):
+        self.breakpoints[address].ignore_count = 0
+        return self.breakpoints[address].hit_count - self.ignored.pop(address)
 
     def resume(self):
         return self.move("continue")

@@ -25,6 +25,7 @@ class Lldb:
     def __init__(self, debugger):
         self.debugger = debugger
         self.breakpoints = {}
+        self.ignored = {}
         self.target = None
         self.process = None
         self.signal = None
@@ -78,6 +79,14 @@ class Lldb:
         breakpoint = self.breakpoints.pop(address, None)
         if breakpoint is not None and all(breakpoint.GetID() != one.GetID() for one in self.breakpoints.values()):
             self.target.BreakpointDelete(breakpoint.GetID())
+
+    def ignore(self, address, times):
+        self.breakpoints[address].SetIgnoreCount(times)
+        self.ignored[address] = self.breakpoints[address].GetHitCount()
+
+    def passed(self, address):
+        self.breakpoints[address].SetIgnoreCount(0)
+        return self.breakpoints[address].GetHitCount() - self.ignored.pop(address)
 
     def resume(self):
         return self.moved(self.process.Continue())

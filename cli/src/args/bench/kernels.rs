@@ -228,8 +228,8 @@ pub struct BenchRepair {
     #[arg(long)]
     pub check: bool,
 
-    /// With --check, only this debugger; default: both
-    #[arg(long = "debugger", value_enum, requires = "check")]
+    /// With --check, only these debuggers: gdb, lldb or gdb,lldb; default: both, in one row
+    #[arg(long = "debugger", value_enum, value_delimiter = ',', requires = "check")]
     pub debuggers: Vec<DebuggerName>,
 
     /// With --check, how often to stop at each pc
@@ -285,6 +285,10 @@ pub struct BenchRewrite {
     /// One run, with every nth function; prints seconds
     #[arg(long, hide = true)]
     pub one: Option<NonZeroUsize>,
+
+    /// Keep what the last run writes, which changes most: for readelf and llvm-dwarfdump to look at
+    #[arg(short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Text)]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use metaloc_repair::Object;
+use metaloc_toolchain::atomic;
 use metaloc_toolchain::process::Task;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,9 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 pub fn run(args: &BenchRewrite) -> Result<Status> {
     if let Some(stride) = args.one {
-        output::print(&(serde_json::to_string(&one(&args.file, stride.get())?)? + "\n"))?;
+        output::print(
+            &(serde_json::to_string(&one(&args.file, stride.get(), args.output.as_deref())?)? + "\n"),
+        )?;
         return Ok(Status::Clean);
     }
     let own = std::env::current_exe().context("where is this program?")?;
@@ -30,8 +33,11 @@ pub fn run(args: &BenchRewrite) -> Result<Status> {
     for stride in STRIDES {
         let mut runs = Vec::new();
         for _ in 0..args.runs.get() {
-            let task =
+            let mut task =
                 Task::new(&own).args(["bench", "rewrite", "--one", &stride.to_string()]).arg(&args.file);
+            if let Some(output) = &args.output {
+                task = task.arg("-o").arg(output);
+            }
             let outcome = task.timeout(LIMIT).run()?;
             if !outcome.exit.success() {
                 bail!("{}: {}: {}", args.file.display(), outcome.exit, outcome.stderr_text().trim());
@@ -112,7 +118,7 @@ impl Table {
 }
 
 /// Claims are made first; what is timed is reading the object and writing it with them.
-fn one(path: &Path, stride: usize) -> Result<Run> {
+fn one(path: &Path, stride: usize, output: Option<&Path>) -> Result<Run> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let claims = claims(&bytes, stride).with_context(|| path.display().to_string())?;
     if claims.is_empty() {
@@ -123,6 +129,9 @@ fn one(path: &Path, stride: usize) -> Result<Run> {
     let (seconds, wall_seconds) = (busy_seconds()? - busy, begun.elapsed().as_secs_f64());
     if repaired.bytes == bytes {
         bail!("{}: nothing changed", path.display());
+    }
+    if let Some(output) = output {
+        atomic::write(output, &repaired.bytes)?;
     }
     Ok(Run {
         functions: claims.len(),

@@ -65,6 +65,13 @@ pub struct Row {
     pub unprintable: usize,
 }
 
+impl FunctionRow {
+    /// Whether it has values that are proved, new ones or old ones.
+    pub fn is_repaired(&self) -> bool {
+        self.row.u + self.row.corrected + self.row.confirmed > 0
+    }
+}
+
 impl From<Counts> for Row {
     fn from(counts: Counts) -> Row {
         Row {
@@ -106,9 +113,18 @@ impl Row {
     }
 }
 
+/// What the columns count, as in the debug-headers paper and beyond it.
+const LEGEND: &str = "
+T instructions, U of them with a new value, V variables improved; of pairs of variable and instruction: O with a value
+before, M none before and one now, I a constant before and an expression now; corrected: the old value was not true, or
+not known to be; confirmed: it was right; removed: it was wrong and no other is known; kept: nothing is known of it;
+grouped: the value is that of the first of several iterations at once; unprintable: known, but not to debuggers
+";
+
 /// The table for people.
 pub fn text(summary: &Summary) -> String {
-    let mut out = format!("{:<16} {:<11}", "function", "verdict");
+    let mut out = format!("{LEGEND}\n");
+    out += &format!("{:<16} {:<11}", "function", "verdict");
     for name in Row::NAMES {
         out.push_str(&format!(" {name:>width$}", width = name.len().max(4)));
     }

@@ -11,10 +11,12 @@
 //!
 //! - [`positions`]: edges as positions; [`walks`]: both programs run to them; [`invariants`]: what holds at a node;
 //!   [`reads`]: what instructions read that the source reads; [`forms`]: material for guesses; [`show`]: the questions;
-//!   [`contradict`]: wrong on some run; [`entries`]: what was shown, for the document.
+//!   [`contradict`]: wrong on some run; [`entries`]: what was shown, for the document; [`examples`]: states by which a
+//!   wrong guess is seen to be one.
 
 mod contradict;
 mod entries;
+mod examples;
 mod forms;
 mod invariants;
 mod positions;
@@ -36,6 +38,7 @@ use crate::prove::problem;
 use crate::run::state::Table;
 use crate::smt::{Limits, Program, SmtError, Solver};
 use crate::source::{self, LowerError, PointInfo};
+use examples::Examples;
 use metaloc_proof as proof;
 use positions::EdgePositions;
 use std::collections::BTreeMap;
@@ -123,6 +126,8 @@ pub struct Locator {
     slots: Vec<i64>,
     shown: Vec<(proof::Location, Certified)>,
     contradicted: BTreeMap<Contradicted, bool>,
+    /// States that answer questions, by edge.
+    examples: BTreeMap<usize, Examples>,
     /// How often memories that seemed to be the same were not shown to be, by edge.
     unlike: BTreeMap<usize, usize>,
 }
@@ -184,6 +189,7 @@ impl Locator {
             slots,
             shown: Vec::new(),
             contradicted: BTreeMap::new(),
+            examples: BTreeMap::new(),
             unlike: BTreeMap::new(),
             setting,
         };

@@ -4,6 +4,7 @@ use super::super::assumed::equal;
 use super::super::certify::Certified;
 use super::super::triple::{anywhere, substituted};
 use super::super::walk::{Values, and, implies};
+use super::examples::Goal;
 use super::{At, LocateError, Locator};
 use crate::bits::Bits;
 use crate::expr::decompose::memory_equality;
@@ -54,6 +55,9 @@ impl Locator {
         if self.unlike.get(&at.edge).is_some_and(|times| *times >= MOST_UNLIKE) {
             return Ok(false);
         }
+        if self.memories_differ(at)? {
+            return Ok(false);
+        }
         let limits = self.solver.limits();
         self.solver.set_limits(Limits { time: limits.time.min(MEMORY_TIME), ..limits });
         let same = self.memories_agree(at);
@@ -63,6 +67,21 @@ impl Locator {
             *self.unlike.entry(at.edge).or_default() += 1;
         }
         Ok(same)
+    }
+
+    /// Whether some state is known in which they are different there.
+    fn memories_differ(&mut self, at: At) -> Result<bool, LocateError> {
+        let mut triple = self.triple(at)?;
+        let value = |values: &Values, variable: ExprId| values.get(&variable).copied().unwrap_or(variable);
+        for region in self.setting.regions.clone() {
+            let (left, right) = self.setting.memories(&mut self.arena, &region);
+            let (left, right) = (value(&triple.source.values, left), value(&triple.machine.values, right));
+            let goal = Goal::Same(triple.source.condition, left, right);
+            if self.is_refuted(at.edge, &mut triple, goal)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn memories_agree(&mut self, at: At) -> Result<bool, LocateError> {
@@ -76,7 +95,7 @@ impl Locator {
             let reached = triple.source.condition;
             let same = implies(&mut self.arena, reached, bytes);
             let name = format!("locate memory {at:?}");
-            if self.implied(&name, &mut triple, same)?.is_none() {
+            if self.implied((at.edge, &name), &mut triple, same)?.is_none() {
                 return Ok(false);
             }
         }
@@ -88,7 +107,7 @@ impl Locator {
         let mut triple = self.triple(at)?;
         let goal = triple.source.condition;
         let name = format!("locate reached {at:?}");
-        Ok(self.implied(&name, &mut triple, goal)?.is_some())
+        Ok(self.implied((at.edge, &name), &mut triple, goal)?.is_some())
     }
 
     pub(super) fn bound_value(&mut self, at: At, variable: usize) -> Option<ExprId> {
@@ -115,7 +134,9 @@ impl Locator {
         let Some(same) = exactly(&mut self.arena, bound, sum, value) else { return Ok(false) };
         let goal = and(&mut self.arena, &[triple.source.condition, same]);
         let name = format!("locate {at:?} variable {variable}");
-        let Some((shown, defined)) = self.implied(&name, &mut triple, goal)? else { return Ok(false) };
+        let Some((shown, defined)) = self.implied((at.edge, &name), &mut triple, goal)? else {
+            return Ok(false);
+        };
         let mut raw = triple.given.clone();
         for (machine, source) in triple.assumed.memories.clone() {
             raw.push(equal(&mut self.arena, machine, source));
@@ -148,7 +169,9 @@ impl Locator {
         let Some(same) = exactly(&mut self.arena, bound, sum, value) else { return Ok(false) };
         let other = self.arena.not(same);
         let goal = and(&mut self.arena, &[triple.source.condition, other]);
-        Ok(self.implied(&format!("locate {at:?} not variable {variable}"), &mut triple, goal)?.is_some())
+        Ok(self
+            .implied((at.edge, &format!("locate {at:?} not variable {variable}")), &mut triple, goal)?
+            .is_some())
     }
 }
 

@@ -4,6 +4,7 @@ use super::super::assumed::Assumed;
 use super::super::flow::Anchors;
 use super::super::triple::{Context, Outcome, Shown, Triple};
 use super::super::walk::{Walk, Walker, implies};
+use super::examples::Goal;
 use super::positions::{EdgePositions, Element};
 use super::{At, LocateError, Locator};
 use crate::expr::{Arena, ExprId};
@@ -174,12 +175,18 @@ impl Locator {
         Ok(triple.assumed)
     }
 
+    /// Whether a bit follows at a place of an edge; how it was shown, and whether that took that the source is defined.
     pub(super) fn implied(
         &mut self,
-        name: &str,
+        (edge, name): (usize, &str),
         triple: &mut Triple,
         goal: ExprId,
     ) -> Result<Option<(Shown, bool)>, LocateError> {
+        let form = triple.assumed.rewrite(&mut self.arena, &mut self.normaliser, goal);
+        let is_plain = self.arena.as_constant(form).is_some_and(|bits| bits.is_set());
+        if !is_plain && self.is_refuted(edge, triple, Goal::Bit(goal))? {
+            return Ok(None);
+        }
         let given = triple.given.clone();
         let (mut context, _, _) = self.context();
         let outcome = context.implied_if_defined(name, triple, &given, goal);
@@ -187,7 +194,11 @@ impl Locator {
         (self.normaliser, self.table) = (normaliser, table);
         Ok(match outcome? {
             (Outcome::Holds(shown), defined) => Some((shown, defined)),
-            _ => None,
+            (Outcome::Fails(model), _) => {
+                self.keep_example(edge, model);
+                None
+            }
+            (Outcome::Open(_), _) => None,
         })
     }
 }
