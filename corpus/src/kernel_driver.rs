@@ -95,7 +95,7 @@ fn flags(configuration: &Configuration, kernel: &Kernel) -> Vec<OsString> {
 
 /// Compiles the kernel as it is written: what is true of it. By clang, whose columns the proofs speak of.
 pub fn compile_plain(llvm: &Llvm, configuration: &Configuration, kernel: &Kernel, to: &Path) -> Result<()> {
-    let task = Task::new(llvm.clang()?).args(["-O0", "-g"]).args(&configuration.meaning);
+    let task = Task::new(llvm.clang()?).args(["-O0", "-g"]).args(configuration.plain());
     let task = task.args(configuration.place().iter().filter(|flag| flag.starts_with("-f")));
     stock::succeed(task.args(&kernel.defines).arg("-c").arg(&kernel.path).arg("-o").arg(to))?;
     Ok(())

@@ -73,6 +73,11 @@ pub fn nests(folder: &Path) -> Result<Vec<Kernel>> {
     Ok(found)
 }
 
+/// Functions as users write them, for [`Flags::Plain`].
+pub fn plain(folder: &Path) -> Result<Vec<Kernel>> {
+    Ok(files(&folder.join("plain"))?.iter().map(|path| kernel(path, &[], &[])).collect())
+}
+
 fn kernel(path: &Path, defines: &[&str], small: &[&str]) -> Kernel {
     Kernel {
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -108,13 +113,15 @@ pub enum Compiler {
     Clang,
 }
 
-/// What a kernel is compiled with beside `-O3 -msse4.2`.
+/// What a kernel is compiled with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flags {
-    /// Those of the papers: wrapping arithmetic, no library calls for loops.
+    /// Those of the papers, beside `-O3 -msse4.2`: wrapping arithmetic, no library calls for loops.
     Paper,
-    /// None.
+    /// None beside `-O3 -msse4.2`.
     Default,
+    /// `-O2`, as a user compiles who thinks of nothing.
+    Plain,
 }
 
 /// Where code may be loaded, and for which processor.
@@ -140,6 +147,9 @@ const PAPER: [&str; 6] = [
     "-fcf-protection=none",
 ];
 
+/// What gcc's `-fwrapv` leaves as it is, as clang spells it from 20 on: addresses do not wrap around.
+const POINTERS: &str = "-fno-wrapv-pointer";
+
 /// A compiler with flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
@@ -149,7 +159,7 @@ pub struct Configuration {
     pub compiler: PathBuf,
     /// Its flags.
     pub flags: Vec<String>,
-    /// Those of them that change what the source means.
+    /// What these say of the source, as `metaloc prove` is told (see [`Configuration::plain`]).
     pub meaning: Vec<String>,
     /// Whether sums of numbers wrap around.
     pub wraps: bool,
@@ -167,6 +177,11 @@ impl Configuration {
         let (flags_name, semantic, mut meaning) = match flags {
             Flags::Paper => ("paper's flags", &PAPER[..], texts(&["-fwrapv", "-std=c11"])),
             Flags::Default => ("default flags", &[][..], Vec::new()),
+            Flags::Plain => ("-O2", &[][..], Vec::new()),
+        };
+        let level = match flags {
+            Flags::Paper | Flags::Default => &["-O3", "-msse4.2", "-g"][..],
+            Flags::Plain => &["-O2", "-g"],
         };
         let (target_name, place) = match target {
             Target::Fixed => ("", &["-fno-pic"][..]),
@@ -174,6 +189,9 @@ impl Configuration {
             Target::I386 => (", i386", &["-m32", "-fno-pic"][..]),
             Target::I386Pie => (", i386, PIE", &["-m32", "-fpie"][..]),
         };
+        if (compiler, flags) == (Compiler::Gcc12, Flags::Paper) {
+            meaning.push(POINTERS.to_owned());
+        }
         let i386 = matches!(target, Target::I386 | Target::I386Pie);
         if i386 {
             meaning.push("-m32".to_owned());
@@ -181,7 +199,7 @@ impl Configuration {
         Ok(Configuration {
             name: format!("{compiler_name}, {flags_name}{target_name}"),
             compiler: program,
-            flags: texts(&[&["-O3", "-msse4.2", "-g"], place, semantic].concat()),
+            flags: texts(&[level, place, semantic].concat()),
             meaning,
             wraps: flags == Flags::Paper,
             i386,
@@ -204,6 +222,12 @@ impl Configuration {
             }
         }
         Ok(found)
+    }
+
+    /// The meaning for a clang that compiles without optimisation, for a program that is run: the flag about addresses
+    /// changes nothing there, and clang before 20 does not know it.
+    pub fn plain(&self) -> impl Iterator<Item = &String> {
+        self.meaning.iter().filter(|flag| *flag != POINTERS)
     }
 
     /// How a program of this configuration is compiled and linked: where it may be loaded, and for which processor.

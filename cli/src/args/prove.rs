@@ -28,7 +28,9 @@ pub struct Prove {
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
 
-    /// A flag of the compiler that changes what the source means: -fwrapv, -DN=8; -m32 follows from the object
+    /// A flag of the compiler that changes what the source means: -fwrapv, -DN=8; -m32 follows from the object.
+    /// -fwrapv with -fno-wrapv-pointer: numbers wrap around, and addresses of elements do not (gcc's -fwrapv; clang
+    /// before 20 takes -fwrapv for both)
     #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
     pub flags: Vec<String>,
 

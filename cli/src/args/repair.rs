@@ -46,7 +46,8 @@ pub struct Repair {
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
 
-    /// A flag of the compiler that changes what the source means: -fwrapv, -DN=8
+    /// A flag of the compiler that changes what the source means: -fwrapv, -DN=8; for gcc's -fwrapv also
+    /// -fno-wrapv-pointer (see `metaloc prove --help`)
     #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
     pub flags: Vec<String>,
 

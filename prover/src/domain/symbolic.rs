@@ -3,7 +3,7 @@
 
 use super::{Domain, Fault};
 use crate::bits::Bits;
-use crate::expr::{Arena, BinaryOp, CommutativeOp, CompareOp, ExprId, Sort};
+use crate::expr::{Arena, BinaryOp, CommutativeOp, CompareOp, ExprId, Node, Sort};
 use crate::region::{Access, Region};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -101,6 +101,22 @@ impl<'a> Symbolic<'a> {
     /// How many accesses there were.
     pub fn accesses(&self) -> usize {
         self.inner.borrow().collected.accesses.len()
+    }
+
+    /// Bits that a word needs as a signed number, as far as its form says.
+    pub fn signed_bits(&self, word: ExprId) -> u32 {
+        let arena = &self.inner.borrow().arena;
+        match arena.node(word) {
+            Node::Constant(bits) => u128::BITS + 1 - bits.signed().unsigned_abs().leading_zeros(),
+            Node::SignExtend { of, .. } => arena.width_bits(*of),
+            Node::Concat(parts) => match parts.as_ref() {
+                [zeros, of] if arena.as_constant(*zeros).is_some_and(|bits| bits.value() == 0) => {
+                    arena.width_bits(*of) + 1
+                }
+                _ => arena.width_bits(word),
+            },
+            _ => arena.width_bits(word),
+        }
     }
 
     /// Does something with the arena.

@@ -1,7 +1,7 @@
 //! C, or IR of any kind, to the text that is compared: what clang makes at -O0, with locals in registers
 //! (`mem2reg`) and nothing else done to it.
 
-use super::{IrError, marks};
+use super::{IrError, marks, wrapping};
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Outcome, Stdin, Task};
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::time::Duration;
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// IR text of a `.c` file, or of a `.ll` file as given. `flags` are those that change what the source means
-/// (`-fwrapv`, `-D`, `-m32`); a `.ll` file ignores them. LLVM verifies the module on the way.
+/// (`-fwrapv`, `-fno-wrapv-pointer`, `-D`, `-m32`); a `.ll` file ignores them. LLVM verifies the module on the way.
 pub fn text(llvm: &Llvm, source: &Path, flags: &[String]) -> Result<String, IrError> {
     let input = match is_ir(source) {
         true => Stdin::File(source.to_owned()),
@@ -27,12 +27,14 @@ fn is_ir(source: &Path) -> bool {
 
 /// What clang makes of a `.c` file at -O0.
 fn locals_in_memory(llvm: &Llvm, source: &Path, flags: &[String]) -> Result<String, IrError> {
+    let (flags, numbers_wrap) = wrapping::flags(llvm.major, flags);
     let clang = Task::new(llvm.clang()?)
         .args(["-O0", "-Xclang", "-disable-O0-optnone", "-g", "-S", "-emit-llvm"])
         .args(flags)
         .arg(source)
         .args(["-o", "-"]);
-    Ok(succeed(source, "clang", &clang)?.stdout_text())
+    let text = succeed(source, "clang", &clang)?.stdout_text();
+    Ok(if numbers_wrap { wrapping::numbers_wrap(&text) } else { text })
 }
 
 /// The same with locals in registers.
@@ -62,6 +64,7 @@ pub fn marked(llvm: &Llvm, source: &Path, flags: &[String]) -> Result<Option<Mar
 
 /// Compiles IR text to an object as it is. `flags` say for which machine.
 pub fn object(llvm: &Llvm, text: &str, flags: &[String], to: &Path) -> Result<(), IrError> {
+    let (flags, _) = wrapping::flags(llvm.major, flags);
     let clang = Task::new(llvm.clang()?)
         .args(["-O0", "-w", "-Wno-unused-command-line-argument"])
         .args(flags)

@@ -23,6 +23,7 @@ mod read_instruction;
 mod token;
 pub mod types;
 mod unusual;
+mod wrapping;
 
 #[cfg(test)]
 mod tests;

@@ -420,7 +420,8 @@ impl Search<'_> {
         };
         if defined {
             raw.extend(&triple.defined);
-            assumptions = triple.source.assumptions.iter().map(|guarded| guarded.what.clone()).collect();
+            let promises = triple.source.assumptions.iter().chain(&triple.ahead);
+            assumptions = promises.map(|guarded| guarded.what.clone()).collect();
         }
         Certified { claim, part: (0, 1), script: self.script(&raw, goal), shown, assumptions }
     }

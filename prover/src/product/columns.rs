@@ -224,7 +224,6 @@ fn fixed(arena: &mut Arena, setting: &Setting, common: &Common, columns: &mut Co
 fn source_values(arena: &mut Arena, setting: &Setting, source: PointId, columns: &mut Columns) {
     let mut live: Vec<ExprId> = setting.source_live[source.0 as usize].iter().copied().collect();
     live.sort_unstable();
-    let calls = setting.problem.source.edges.iter().any(|edge| edge.call.is_some());
     let (mut zero, mut sign) = (Vec::new(), Vec::new());
     for variable in live {
         let Node::Variable(symbol) = arena.node(variable) else { continue };
@@ -244,9 +243,8 @@ fn source_values(arena: &mut Arena, setting: &Setting, source: PointId, columns:
                 let value = arena.sign_extend(variable, 64);
                 sign.push(Column { place: Place::SignExtended(variable), value });
             }
-            // A narrow value around a call, or a narrow result; that it is the low part of a register is affine, too,
-            // modulo 2^32.
-            Sort::Bits(..32) if calls || setting.problem.returned == Some(variable) => {
+            // That a narrow value is the low part of a register is affine, too, modulo 2^32.
+            Sort::Bits(..32) => {
                 let value = arena.zero_extend(variable, 32);
                 columns.narrow.push(Column { place: Place::ZeroExtended(variable), value });
                 let value = arena.sign_extend(variable, 32);

@@ -245,6 +245,7 @@ impl Search<'_> {
             // model that does not speak of all that the invariant does.
             if let Followed::Together(after) = followed
                 && self.same_memory(&after)
+                && self.may_be_defined(product.nodes[edge.to].source, &after)
                 && product.nodes[edge.to].add(&after)
             {
                 (weaker, in_vain) = (true, 0);

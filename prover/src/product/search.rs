@@ -229,7 +229,8 @@ impl<'a> Search<'a> {
         common.slots = replay.slots(arena, setting, &mut table, &first, 2000);
         let facts = setting.facts(arena);
         let normaliser = Default::default();
-        let context = Context { arena, solver, normaliser, setting, table, facts, walks: 0 };
+        let context =
+            Context { arena, solver, normaliser, setting, table, facts, walks: 0, looks_ahead: false };
         // No question takes longer than the function has left.
         context.solver.set_budget(options.time);
         Search {
@@ -255,7 +256,10 @@ impl<'a> Search<'a> {
             Order::Ranked => match self.find() {
                 Err(Failure::Exhausted(..)) if !self.refute() => {
                     self.wrong.clear();
-                    self.find_depth_first()
+                    match self.find_depth_first() {
+                        Err(Failure::Exhausted(..)) if !self.refute() => self.find_ahead(),
+                        found => found,
+                    }
                 }
                 found => found,
             },
@@ -265,6 +269,24 @@ impl<'a> Search<'a> {
             self.refute();
         }
         found
+    }
+
+    /// The search once more, with what the source does right after each edge. Only then, as it makes every question
+    /// larger, and few loops need it.
+    fn find_ahead(&mut self) -> Result<Product, Failure> {
+        self.wrong.clear();
+        self.context.looks_ahead = true;
+        self.find()
+    }
+
+    /// Whether a state at a point of the source may be one of a run in which nothing undefined is done, as far as
+    /// proofs look.
+    pub(super) fn may_be_defined(&self, source: PointId, state: &State) -> bool {
+        let anchors = &self.context.setting.source_anchors;
+        !self.context.looks_ahead
+            || anchors.is_exit(source)
+            || anchors.is_call(source)
+            || self.replay.source_hop(anchors, source, &mut state.clone()).is_ok()
     }
 
     fn find(&mut self) -> Result<Product, Failure> {
@@ -577,6 +599,7 @@ impl<'a> Search<'a> {
             let state = assumed.state(arena, table, like, &model);
             if let Followed::Together(after) = self.replay.follow(setting, before, &edge.step, &state)
                 && self.same_memory(&after)
+                && self.may_be_defined(product.nodes[edge.to].source, &after)
             {
                 product.nodes[edge.to].add(&after);
                 product.nodes[edge.to].keep(&after);
@@ -619,6 +642,9 @@ impl<'a> Search<'a> {
             }
             // By node: the head of an outer loop is seen seldom, and its last turn is a bound.
             let at = run.at;
+            if !self.may_be_defined(product.nodes[at].source, &run.state) {
+                return;
+            }
             visits.resize(product.nodes.len(), 0);
             visits[at] += 1;
             let taken_in = visits[at] <= ALL_VISITS || visits[at].is_multiple_of(SOME_VISITS);

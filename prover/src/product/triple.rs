@@ -9,7 +9,7 @@ use super::events::Calls;
 use super::flow::Path;
 use super::node::{Invariant, Node};
 use super::problem::Setting;
-use super::walk::{Values, Walk, Walker, and, implies};
+use super::walk::{Guarded, Values, Walk, Walker, and, implies};
 use crate::bits::Bits;
 use crate::expr::decompose::memory_equality;
 use crate::expr::normal::Normaliser;
@@ -17,12 +17,12 @@ use crate::expr::substitute::Substitution;
 use crate::expr::{
     Arena, Assignment, BinaryOp, CommutativeOp, CompareOp, ExprId, Node as Expr, Sort, evaluate,
 };
-use crate::graph::PointId;
+use crate::graph::{Assumption, PointId};
 use crate::region::Region;
 use crate::run::code::{Code, is_unknown};
 use crate::run::state::{State, Table};
 use crate::smt::{Answer, Limits, Reason, SmtError, Solver};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 /// Conditions that a goal is split by: two to this power are the cases.
@@ -51,6 +51,8 @@ pub struct Context<'a> {
     pub facts: Vec<ExprId>,
     /// Tells walks apart.
     pub walks: u32,
+    /// Whether what is shown may rest on what the source does right after an edge, too (see `ahead`).
+    pub looks_ahead: bool,
 }
 
 /// Paths that both programs take together, as the search knows them.
@@ -92,7 +94,9 @@ pub struct Triple {
     pub assumed: Assumed,
     /// Bits that are set at the start if the machine takes its path, facts of the model included.
     pub given: Vec<ExprId>,
-    /// Bits that are set if the source does nothing undefined on its paths.
+    /// What the source promises where it goes on after its path.
+    pub ahead: Vec<Guarded<Assumption>>,
+    /// Bits that are set if the source does nothing undefined on its paths, and where it goes on.
     pub defined: Vec<ExprId>,
     /// Whether rewriting uses lemmas that a solver showed.
     pub lemmas: bool,
@@ -158,15 +162,20 @@ impl Context<'_> {
             source = walker.hop(arena, source, from, *to);
             from = *to;
         }
+        let ahead = match (self.looks_ahead, calls) {
+            (true, Calls::None) => ahead(arena, setting, &mut walker, &source, from),
+            _ => Vec::new(),
+        };
         let mut given = assumed.bits.clone();
         given.extend(&self.facts);
         given.push(machine.condition);
         let defined = source
             .assumptions
             .iter()
+            .chain(&ahead)
             .map(|assumption| implies(arena, assumption.when, assumption.what.condition))
             .collect();
-        Some(Triple { machine, source, assumed, given, defined, lemmas: false, cases: false })
+        Some(Triple { machine, source, assumed, given, ahead, defined, lemmas: false, cases: false })
     }
 
     /// Whether bits that are `given` imply another; all in terms of the state at the node.
@@ -640,6 +649,30 @@ impl Context<'_> {
             None => Goal::Anywhere(anywhere(self.arena, source, machine)),
         }
     }
+}
+
+/// What the source promises between where a walk has brought it and its next anchors. It goes on from there whatever
+/// the machine does, without a call and without a loop on the way: so a run in which that is broken does something
+/// undefined, and nothing is said of it. A state that only such runs come to needs no invariant.
+fn ahead(
+    arena: &mut Arena,
+    setting: &Setting,
+    walker: &mut Walker,
+    walk: &Walk,
+    from: PointId,
+) -> Vec<Guarded<Assumption>> {
+    let anchors = &setting.source_anchors;
+    if anchors.is_call(from) || anchors.is_exit(from) {
+        return Vec::new();
+    }
+    let ways = anchors.ways(&setting.problem.source, from);
+    let ends: BTreeSet<PointId> = ways.iter().map(|way| way.to).filter(|to| anchors.contains(*to)).collect();
+    let mut found = Vec::new();
+    for to in ends {
+        let further = walker.hop(arena, walk.clone(), from, to);
+        found.extend(further.assumptions.into_iter().skip(walk.assumptions.len()));
+    }
+    found
 }
 
 /// What has to be shown for an invariant.

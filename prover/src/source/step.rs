@@ -228,6 +228,9 @@ impl Run<'_, '_, '_> {
                 Step::Fixed(bytes) => domain.add(address, domain.constant(pointer_bits, u128::from(bytes))),
                 Step::Scaled(size) => {
                     let number = self.typed(index)?;
+                    if inbounds {
+                        self.assume_distance(number, size);
+                    }
                     let number = if domain.width_bits(number) > pointer_bits {
                         domain.low(number, pointer_bits)
                     } else {
@@ -244,6 +247,24 @@ impl Run<'_, '_, '_> {
             self.assume_in_object(base, address, 0);
         }
         Ok(address)
+    }
+
+    /// So many times a size is a number of bytes that an address can differ by, and not one that wraps around: a part of
+    /// what `inbounds` promises.
+    fn assume_distance(&mut self, number: ExprId, size: u64) {
+        let domain = self.domain;
+        let pointer_bits = self.context.pointer_bits();
+        let size_bits = u64::BITS - size.leading_zeros();
+        if size == 0 || domain.signed_bits(number) + size_bits <= pointer_bits {
+            return;
+        }
+        let width_bits = domain.width_bits(number);
+        let (half, most) = (1i128 << (pointer_bits - 1), (1i128 << (width_bits - 1)) - 1);
+        let limit = |bytes: i128| {
+            domain.constant(width_bits, (bytes / i128::from(size)).clamp(-most - 1, most) as u128)
+        };
+        let too_far = domain.or(domain.slt(limit(half - 1), number), domain.slt(number, limit(-half)));
+        self.assume(AssumptionKind::InBounds, domain.not(too_far));
     }
 
     /// An address of so many bytes lies in the object that its pointer was made from.

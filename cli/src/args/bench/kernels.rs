@@ -14,7 +14,7 @@ pub struct KernelArgs {
     #[arg(long, value_enum, default_value_t = KernelCompiler::Gcc12)]
     pub compiler: KernelCompiler,
 
-    /// With which flags beside -O3 -msse4.2
+    /// With which flags
     #[arg(long, value_enum, default_value_t = KernelFlags::Paper)]
     pub flags: KernelFlags,
 
@@ -48,10 +48,12 @@ pub enum KernelCompiler {
 /// Flags for kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KernelFlags {
-    /// As in the papers: -fwrapv -fno-strict-aliasing -fno-builtin and so on
+    /// As in the papers: -O3 -msse4.2 -fwrapv -fno-strict-aliasing -fno-builtin and so on
     Paper,
-    /// None
+    /// -O3 -msse4.2
     Default,
+    /// -O2
+    Plain,
 }
 
 /// What kernels are compiled for.
@@ -79,6 +81,7 @@ pub enum KernelTarget {
   metaloc bench prove --save regress/kernels/tables/gcc-12-paper.tsv
   metaloc bench prove --only s000,vpv --confirm cvc5 --every 5
   metaloc bench prove --set steps
+  metaloc bench prove --set plain --flags plain --target x86-64-pie
 
 Each kernel is proved by a process of its own, as `metaloc prove` does it. Classes of failure: time, memory,
 correlation (none was left), obligation (one was not shown), unsupported.
@@ -133,6 +136,8 @@ pub enum KernelSet {
     Nests,
     /// One loop, unrolled by 2, 4, 8, 16, 32 and 64
     Steps,
+    /// Functions as users write them; with --flags plain as they compile them
+    Plain,
 }
 
 /// Mutants of proved kernels that behave differently: none may be proved

@@ -72,6 +72,7 @@ pub(super) fn configuration(llvm: &Llvm, args: &KernelArgs) -> Result<Configurat
     let flags = match args.flags {
         KernelFlags::Paper => Flags::Paper,
         KernelFlags::Default => Flags::Default,
+        KernelFlags::Plain => Flags::Plain,
     };
     let target = match args.target {
         KernelTarget::X86_64 => Target::Fixed,
@@ -95,6 +96,7 @@ fn wanted_of(set: KernelSet, only: &[String]) -> Result<Vec<Kernel>> {
         KernelSet::Figures => kernels::figures(&folder)?,
         KernelSet::Nests => kernels::nests(&folder)?,
         KernelSet::Steps => kernels::steps(&folder)?,
+        KernelSet::Plain => kernels::plain(&folder)?,
     };
     if let Some(name) = only.iter().find(|name| !all.iter().any(|kernel| kernel.name == **name)) {
         bail!("no kernel '{name}'");

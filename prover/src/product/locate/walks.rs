@@ -76,6 +76,7 @@ impl Locator {
             table: std::mem::take(&mut self.table),
             facts: self.facts.clone(),
             walks: self.walks,
+            looks_ahead: false,
         };
         (context, &mut self.edges, &self.function)
     }
@@ -146,7 +147,16 @@ impl Locator {
             .iter()
             .map(|assumption| implies(arena, assumption.when, assumption.what.condition))
             .collect();
-        Ok(Triple { machine, source, assumed, given, defined, lemmas: false, cases: false })
+        Ok(Triple {
+            machine,
+            source,
+            assumed,
+            given,
+            ahead: Vec::new(),
+            defined,
+            lemmas: false,
+            cases: false,
+        })
     }
 
     /// Rewriting for guesses: with what the solver shows of the whole edge.

@@ -232,7 +232,7 @@ impl Subject {
         let to = self.folder.path().join(to);
         let task = Task::new(self.llvm.clang()?)
             .args(["-O0", "-w", "-fno-pic", "-c"])
-            .args(&self.configuration.meaning)
+            .args(self.configuration.plain())
             .args(&self.kernel.small)
             .arg(format!("-D{}={REFERENCE}", self.kernel.name))
             .args(include(&self.kernel))

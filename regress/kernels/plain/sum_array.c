@@ -1,0 +1,6 @@
+// sum_array: the sum of n numbers.
+int sum_array(const int *a, int n) {
+  int total = 0;
+  for (int i = 0; i < n; i++) total += a[i];
+  return total;
+}
