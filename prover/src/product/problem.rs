@@ -5,7 +5,8 @@ use super::flow::{Anchors, liveness};
 use crate::abi::Abi;
 use crate::bits::Bits;
 use crate::calls::{CallError, Convention};
-use crate::expr::{Arena, CommutativeOp, CompareOp, ExprId, Sort};
+use crate::expr::{Arena, CommutativeOp, CompareOp, ExprId, Node, Sort};
+use crate::float::Function;
 use crate::graph::Graph;
 use crate::lift::RETURN_TARGET;
 use crate::region::Region;
@@ -27,8 +28,12 @@ pub struct Problem {
     pub parameters: Vec<ExprId>,
     /// Those of them that are addresses.
     pub pointers: Vec<ExprId>,
+    /// Those of them that are passed in vector registers.
+    pub floats: Vec<ExprId>,
     /// The variable of the source that holds the returned value.
     pub returned: Option<ExprId>,
+    /// Whether that is a floating-point number.
+    pub returns_float: bool,
     /// Globals whose addresses stand in 32-bit fields: the linker puts all of such an object below 2^31. Of i386
     /// nothing of the kind follows.
     pub low_globals: BTreeSet<String>,
@@ -66,6 +71,20 @@ impl Problem {
         self.written.contains(symbol) && !self.read_only.contains(symbol)
     }
 
+    /// The parameters that are passed in general registers or on the stack.
+    pub fn plain_parameters(&self) -> impl Iterator<Item = ExprId> + '_ {
+        self.parameters.iter().copied().filter(|parameter| !self.floats.contains(parameter))
+    }
+
+    /// Where the result of the machine is; nothing if it is not in registers that are modelled.
+    pub fn result(&self, arena: &mut Arena) -> Option<ExprId> {
+        let width_bits = arena.width_bits(self.returned?);
+        if self.returns_float {
+            return Some(self.abi.vector(arena, 0, width_bits)).filter(|_| self.abi.vectors > 0);
+        }
+        self.abi.result(arena, width_bits)
+    }
+
     /// Addresses of a global are below this power of two.
     pub fn address_bits(&self, symbol: &str) -> u32 {
         match self.abi.address_bits {
@@ -90,6 +109,9 @@ pub enum ProblemError {
     /// A parameter of more than two words.
     #[error("unsupported: a parameter of {0} bits")]
     WideParameter(u32),
+    /// More than there are vector registers for.
+    #[error("unsupported: {0} parameters in vector registers")]
+    ManyFloats(usize),
     /// A result that is not in registers.
     #[error("unsupported: a result of {0} bits")]
     WideResult(u32),
@@ -113,6 +135,10 @@ pub struct Setting {
     pub machine_live: Vec<HashSet<ExprId>>,
     /// Regions that both sides have: all but the frame.
     pub regions: BTreeSet<Region>,
+    /// Whether the source computes with floating-point numbers of 64 bits.
+    pub doubles: bool,
+    /// Whether it adds or multiplies floating-point numbers.
+    pub commutes: bool,
 }
 
 impl Setting {
@@ -129,8 +155,11 @@ impl Setting {
         regions.extend(problem.globals.iter().map(|global| Region::Global(global.symbol.clone())));
         regions.insert(Region::Rest);
         regions.remove(&Region::Stack);
+        if problem.floats.len() > abi.vectors {
+            return Err(ProblemError::ManyFloats(problem.floats.len()));
+        }
         let widths: Vec<u32> =
-            problem.parameters.iter().map(|parameter| arena.width_bits(*parameter)).collect();
+            problem.plain_parameters().map(|parameter| arena.width_bits(parameter)).collect();
         // What the source may write to is no constant, wherever the object has it.
         let named = |symbol: &&String| problem.globals.iter().any(|global| global.symbol == **symbol);
         let constant = |symbol: &&String| !named(symbol) || problem.read_only.contains(*symbol);
@@ -147,16 +176,20 @@ impl Setting {
         machine_exit.push(arena.variable(RETURN_TARGET, Sort::Bits(abi.address_bits)));
         if let Some(returned) = problem.returned {
             let width_bits = arena.width_bits(returned);
-            if abi.result(arena, width_bits).is_none() {
+            if problem.result(arena).is_none() {
                 return Err(ProblemError::WideResult(width_bits));
             }
-            machine_exit.extend(abi.results.iter().map(|name| abi.register(arena, name)));
+            match problem.returns_float {
+                true => machine_exit.push(abi.vector(arena, 0, 128)),
+                false => machine_exit.extend(abi.results.iter().map(|name| abi.register(arena, name))),
+            }
         }
         let mut source_exit: Vec<ExprId> = problem.returned.into_iter().collect();
         for region in &regions {
             source_exit.push(arena.variable(&source_memory_name(region), Sort::Memory(abi.address_bits)));
             machine_exit.push(region.variable_in(arena, abi.address_bits));
         }
+        let functions: Vec<(Function, u32)> = functions(arena, &problem.source);
         let source_live = liveness(arena, &problem.source, &source_exit);
         let machine_live = liveness(arena, &problem.machine, &machine_exit);
         Ok(Setting {
@@ -165,6 +198,8 @@ impl Setting {
             source_live,
             machine_live,
             regions,
+            doubles: functions.iter().any(|(_, width_bits)| *width_bits == 64),
+            commutes: functions.iter().any(|(function, _)| function.is_commutative()),
             problem,
         })
     }
@@ -187,9 +222,9 @@ impl Setting {
         (source, region.variable_in(arena, address_bits))
     }
 
-    /// Widths of the parameters.
+    /// Widths of the parameters in general registers and on the stack.
     pub fn parameter_widths(&self, arena: &Arena) -> Vec<u32> {
-        self.problem.parameters.iter().map(|parameter| arena.width_bits(*parameter)).collect()
+        self.problem.plain_parameters().map(|parameter| arena.width_bits(parameter)).collect()
     }
 
     /// Bytes from the stack pointer at entry on that belong to the function: return address and parameters.
@@ -207,7 +242,11 @@ impl Setting {
         }
         equal.push((abi.return_slot(arena), abi.entry(arena, "return")));
         let widths = self.parameter_widths(arena);
-        equal.extend(abi.passed(arena, &widths).into_iter().zip(self.problem.parameters.iter().copied()));
+        equal.extend(abi.passed(arena, &widths).into_iter().zip(self.problem.plain_parameters()));
+        for (number, parameter) in self.problem.floats.iter().enumerate() {
+            let width_bits = arena.width_bits(*parameter);
+            equal.push((abi.vector(arena, number, width_bits), *parameter));
+        }
         equal
     }
 
@@ -285,6 +324,25 @@ impl Setting {
         }
         facts
     }
+}
+
+/// Functions of numbers in a graph, with the width of the widest operand or result.
+fn functions(arena: &Arena, graph: &Graph) -> Vec<(Function, u32)> {
+    let mut roots: Vec<ExprId> = Vec::new();
+    for edge in &graph.edges {
+        roots.push(edge.guard);
+        roots.extend(edge.assignments.iter().map(|(_, value)| *value));
+    }
+    let mut found = Vec::new();
+    for id in arena.reachable(&roots) {
+        if let Node::Apply { function, arguments, width_bits } = arena.node(id)
+            && let Some(function) = Function::named(arena.name(*function))
+        {
+            let widths = arguments.iter().map(|argument| arena.width_bits(*argument));
+            found.push((function, widths.fold(*width_bits, u32::max)));
+        }
+    }
+    found
 }
 
 fn below(arena: &mut Arena, value: ExprId, limit: u128) -> ExprId {
