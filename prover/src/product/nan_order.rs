@@ -10,11 +10,14 @@
 use super::node::Node;
 use super::walk::Walk;
 use crate::expr::substitute::Substitution;
-use crate::expr::{Arena, ExprId, Node as Expr};
+use crate::expr::{Arena, ExprId, Node as Expr, Sort};
 use crate::float::Function;
 use crate::run::code::Code;
 use crate::run::state::{State, Table};
 use std::collections::BTreeSet;
+
+/// The name under which a proof lists that a choice was made.
+pub(super) const CHOSEN: &str = "nan-of-either-operand";
 
 /// States in which operands are compared; a coincidence in all of them is unlikely.
 const COMPARED_STATES: usize = 6;
@@ -72,6 +75,20 @@ pub(super) fn follow_machine(
     }
     replace(arena, source, &mut Substitution::new(turned));
     true
+}
+
+/// What a walk says without knowing which order was chosen: each sum and each product is a value of which nothing is
+/// known. For questions that are asked of a finished proof, in which the choices are no longer to be seen.
+pub(super) fn forget_order(arena: &mut Arena, source: &mut Walk) {
+    let mut unknown = Vec::new();
+    for one in commuting(arena, &parts(source)) {
+        let width_bits = arena.width_bits(one.id);
+        let name = format!("either.{}", one.id.number());
+        unknown.push((one.id, arena.variable(&name, Sort::Bits(width_bits))));
+    }
+    if !unknown.is_empty() {
+        replace(arena, source, &mut Substitution::new(unknown));
+    }
 }
 
 /// Everything that a walk says.

@@ -135,6 +135,8 @@ pub struct Setting {
     pub machine_live: Vec<HashSet<ExprId>>,
     /// Regions that both sides have: all but the frame.
     pub regions: BTreeSet<Region>,
+    /// Variables of the source that are floating-point numbers: computed as such, or computed with.
+    pub numbers: HashSet<ExprId>,
     /// Whether the source computes with floating-point numbers of 64 bits.
     pub doubles: bool,
     /// Whether it adds or multiplies floating-point numbers.
@@ -198,6 +200,7 @@ impl Setting {
             source_live,
             machine_live,
             regions,
+            numbers: numbers(arena, &problem),
             doubles: functions.iter().any(|(_, width_bits)| *width_bits == 64),
             commutes: functions.iter().any(|(function, _)| function.is_commutative()),
             problem,
@@ -340,6 +343,33 @@ fn functions(arena: &Arena, graph: &Graph) -> Vec<(Function, u32)> {
         {
             let widths = arguments.iter().map(|argument| arena.width_bits(*argument));
             found.push((function, widths.fold(*width_bits, u32::max)));
+        }
+    }
+    found
+}
+
+/// Variables of the source that functions of numbers are of, or that are what these give. An integer that becomes a
+/// number is none.
+fn numbers(arena: &Arena, problem: &Problem) -> HashSet<ExprId> {
+    let function = |id: ExprId| match arena.node(id) {
+        Node::Apply { function, arguments, .. } => {
+            Function::named(arena.name(*function)).map(|function| (function, &arguments[..]))
+        }
+        _ => None,
+    };
+    let mut found: HashSet<ExprId> = problem.floats.iter().copied().collect();
+    let assignments = problem.source.edges.iter().flat_map(|edge| &edge.assignments);
+    let mut roots: Vec<ExprId> = problem.source.edges.iter().map(|edge| edge.guard).collect();
+    for (variable, value) in assignments {
+        roots.push(*value);
+        if function(*value).is_some_and(|(function, _)| !matches!(function, Function::ToSigned(..))) {
+            found.insert(*variable);
+        }
+    }
+    for (function, operands) in arena.reachable(&roots).into_iter().filter_map(function) {
+        if !matches!(function, Function::FromSigned(..)) {
+            let variable = |id: &&ExprId| matches!(arena.node(**id), Node::Variable(_));
+            found.extend(operands.iter().filter(variable));
         }
     }
     found

@@ -156,7 +156,7 @@ impl Context<'_> {
         }
         if setting.commutes && nan_order::follow_machine(arena, &mut self.table, node, &machine, &mut source)
         {
-            self.normaliser.note("nan-of-either-operand");
+            self.normaliser.note(nan_order::CHOSEN);
         }
         let mut given = assumed.bits.clone();
         given.extend(&self.facts);
