@@ -9,7 +9,8 @@ use std::cell::RefCell;
 use std::fmt::Write;
 
 const PREDICATES: [&str; 16] = [
-    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une",
+    "uno", "true",
 ];
 
 /// One function per operation and format.
@@ -47,18 +48,26 @@ fn operations() -> String {
         for name in ["fabs", "sqrt"] {
             define(name, 1, &integer, &format!("  %x = call {of} @llvm.{name}.{short}({of} %a.f)\n{back}"));
         }
-        let fused = format!("  %x = call {of} @llvm.fmuladd.{short}({of} %a.f, {of} %b.f, {of} %c.f)\n{back}");
+        let fused =
+            format!("  %x = call {of} @llvm.fmuladd.{short}({of} %a.f, {of} %b.f, {of} %c.f)\n{back}");
         define("fmuladd", 3, &integer, &fused);
         define("constant", 1, &integer, &format!("  %x = fdiv {of} %a.f, 0x3FB99999A0000000\n{back}"));
         for predicate in PREDICATES {
             define(predicate, 2, "i1", &format!("  %r = fcmp {predicate} {of} %a.f, %b.f\n"));
         }
         for to in [32, 64] {
-            define(&format!("fptosi_{to}"), 1, &format!("i{to}"), &format!("  %r = fptosi {of} %a.f to i{to}\n"));
+            define(
+                &format!("fptosi_{to}"),
+                1,
+                &format!("i{to}"),
+                &format!("  %r = fptosi {of} %a.f to i{to}\n"),
+            );
         }
         let other = if bits == 32 { ("fpext", "double", 64) } else { ("fptrunc", "float", 32) };
-        let converted =
-            format!("  %x = {} {of} %a.f to {}\n  %r = bitcast {} %x to i{}\n", other.0, other.1, other.1, other.2);
+        let converted = format!(
+            "  %x = {} {of} %a.f to {}\n  %r = bitcast {} %x to i{}\n",
+            other.0, other.1, other.1, other.2
+        );
         define(other.0, 1, &format!("i{}", other.2), &converted);
         for from in [1, 8, 16, 32, 64] {
             let _ = writeln!(
@@ -115,7 +124,11 @@ fn every_operation_is_what_compiled_code_does() {
     let tallies = unit.judge_all(600, &|input: &mut Input| {
         let mut random = random.borrow_mut();
         let of_an_integer = input.function.contains("itofp");
-        input.arguments.iter_mut().filter(|_| !of_an_integer).for_each(|argument| *argument = corner(&mut random));
+        input
+            .arguments
+            .iter_mut()
+            .filter(|_| !of_an_integer)
+            .for_each(|argument| *argument = corner(&mut random));
         // Equal operands.
         if random.next() % 4 == 0 && !of_an_integer {
             input.arguments[1] = input.arguments[0];
