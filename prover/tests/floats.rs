@@ -81,7 +81,7 @@ fn mistakes_in_an_expression_are_refuted() {
         ("subss B", "subsd B", "another format"),
         ("mulss %xmm0, %xmm1", "mulss %xmm1, %xmm1", "another factor"),
         ("movss %xmm1, A", "movsd %xmm1, A", "a wider store"),
-        ("\taddq", "\tcmpq $239, %rax\n\tje .Lend\n\taddq", "one element less"),
+        ("\taddq", "\tcmpq $238, %rax\n\tje .Lend\n\taddq", "one element less"),
     ];
     for (from, to, what) in mistakes {
         let code = each(TURN).replacen(from, to, 1).replace("\tret", ".Lend:\n\tret");
