@@ -47,6 +47,14 @@ pub fn figures(folder: &Path) -> Result<Vec<Kernel>> {
     Ok(files.iter().map(|path| kernel(path, &[], &["-DLEN=64"])).collect())
 }
 
+/// Loops over floating-point numbers, vectorised and not.
+pub fn floats(folder: &Path) -> Result<Vec<Kernel>> {
+    let files = files(&folder.join("floats"))?;
+    let scalar = ["-fno-tree-vectorize", "-fno-tree-slp-vectorize"];
+    let both = |path| [kernel(path, &[], &["-DLEN=64"]), kernel(path, &scalar, &["-DLEN=64"])];
+    Ok(files.iter().flat_map(|path| both(path)).collect())
+}
+
 /// One loop, not vectorised, at so many iterations of the source to one of the machine.
 pub fn steps(folder: &Path) -> Result<Vec<Kernel>> {
     let variant = |path: &Path, by: u32| {
@@ -263,6 +271,8 @@ mod tests {
         assert!(all.len() > 76 + 5);
         let labels: std::collections::HashSet<String> = all.iter().map(Kernel::label).collect();
         assert_eq!(labels.len(), all.len(), "labels tell kernels apart");
+        let floats = floats(&folder()).unwrap();
+        assert!(floats.len() >= 2 * 14 && floats.iter().any(|kernel| kernel.name == "saxpy"));
     }
 
     #[test]

@@ -18,6 +18,9 @@ pub struct Abi {
     pub results: &'static [&'static str],
     /// Registers that pass the first parameters; the others are on the stack, above the return address.
     pub parameters: &'static [&'static str],
+    /// How many vector registers pass floating-point parameters, each in its low bits; the first holds such a
+    /// result. Without any, parameters are on the stack and results in the x87, which is not modelled.
+    pub vectors: usize,
 }
 
 /// System V for x86-64.
@@ -27,6 +30,7 @@ pub const X86_64: Abi = Abi {
     callee_saved: &["rbx", "rbp", "r12", "r13", "r14", "r15"],
     results: &["rax"],
     parameters: &["rdi", "rsi", "rdx", "rcx", "r8", "r9"],
+    vectors: 8,
 };
 
 /// System V for i386.
@@ -36,6 +40,7 @@ pub const I386: Abi = Abi {
     callee_saved: &["ebx", "ebp", "esi", "edi"],
     results: &["eax", "edx"],
     parameters: &[],
+    vectors: 0,
 };
 
 impl Abi {
@@ -58,6 +63,12 @@ impl Abi {
     /// A general register.
     pub fn register(&self, arena: &mut Arena, name: &str) -> ExprId {
         arena.variable(name, Sort::Bits(self.address_bits))
+    }
+
+    /// The low bits of a vector register.
+    pub fn vector(&self, arena: &mut Arena, number: usize, width_bits: u32) -> ExprId {
+        let whole = arena.variable(&format!("xmm{number}"), Sort::Bits(128));
+        if width_bits == 128 { whole } else { arena.extract(whole, 0, width_bits) }
     }
 
     /// A variable for what a register, or the return address, was at entry.

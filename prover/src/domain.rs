@@ -6,6 +6,8 @@
 mod concrete;
 mod symbolic;
 
+use crate::float::Function;
+
 pub use concrete::{Concrete, Window};
 pub use symbolic::{Collected, Layout, OneRegion, Requirement, Symbolic};
 
@@ -82,6 +84,8 @@ pub trait Domain {
     fn slt(&self, left: Self::Word, right: Self::Word) -> Self::Word;
     /// One of two, by a bit.
     fn choose(&self, condition: Self::Word, then: Self::Word, otherwise: Self::Word) -> Self::Word;
+    /// A function of floating-point numbers.
+    fn float(&self, function: Function, operands: &[Self::Word]) -> Self::Word;
     /// A value that nobody knows.
     fn unknown(&self, width_bits: u32) -> Self::Word;
     /// Bytes of memory, little-endian.

@@ -15,6 +15,7 @@ pub mod bits;
 pub mod calls;
 pub mod domain;
 pub mod expr;
+pub mod float;
 pub mod graph;
 pub mod ir;
 pub mod lift;

@@ -7,7 +7,7 @@ use crate::ir::{Function, IrError, Module, Operation};
 use crate::object_file::{FunctionCode, RelocationKind};
 use crate::pair::{Pair, PairError, pair, pair_by};
 use crate::product::document::{Described, function};
-use crate::product::problem::{Placement, Problem, ProblemError, Setting};
+use crate::product::problem::{Placement, Problem, Setting};
 use crate::product::refute::{Refuted, refute};
 use crate::product::search::{Effort, Failure, Options, Search};
 use crate::region::Partition;
@@ -153,9 +153,7 @@ fn attempt(
     let mut globals = problem.globals.clone();
     let setting = match Setting::new(&mut arena, problem) {
         Ok(setting) => setting,
-        Err(
-            error @ (ProblemError::WideParameter(_) | ProblemError::WideResult(_) | ProblemError::Call(_)),
-        ) => return Ok(Verdict::Unsupported(error.to_string())),
+        Err(error) => return Ok(Verdict::Unsupported(error.to_string())),
     };
     // Nothing is accessed there by that name: only where it is, is said.
     let place = |symbol: &String| proof::Global { symbol: symbol.clone(), size_bytes: 0, align_bytes: 1 };
@@ -218,13 +216,17 @@ pub(crate) fn problem(
     let pointers = source.parameters.iter().filter(|parameter| parameter.pointer);
     let contents =
         source.globals.iter().filter_map(|global| Some((global.symbol.clone(), global.constant.clone()?)));
+    let abi = Abi::of(code.address_bits);
+    let floats = source.parameters.iter().filter(|parameter| parameter.float && abi.vectors > 0);
     Problem {
-        abi: Abi::of(code.address_bits),
+        abi,
         source: source.graph.clone(),
         machine,
         parameters: source.parameters.iter().map(|parameter| parameter.variable).collect(),
         pointers: pointers.map(|parameter| parameter.variable).collect(),
+        floats: floats.map(|parameter| parameter.variable).collect(),
         returned,
+        returns_float: source.returns_float,
         low_globals: low_globals(code),
         placed: placement(code, &globals),
         globals,

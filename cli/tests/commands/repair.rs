@@ -452,3 +452,30 @@ fn debug_information_that_is_not_rewritten_is_refused_with_one_error() {
         assert!(!place("out.o").exists(), "{flags:?}");
     }
 }
+
+/// A floating-point variable is in a lane of a vector register or in memory: what the debug information says of it stays as
+/// it is, while the counter beside it is repaired.
+#[test]
+fn floating_point_variables_are_left_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let (object, repaired) = (folder.path().join("largest.o"), folder.path().join("repaired.o"));
+    let source = regress("kernels/floats/largest.c");
+    let compiled = Task::new("gcc-12")
+        .args(["-O3", "-msse4.2", "-g", "-fno-pic", "-fwrapv", "-std=c11", "-c"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&object);
+    assert!(compiled.run().unwrap().exit.success());
+    let repair = metaloc().arg("repair").arg(&object).arg("--source").arg(&source).arg("-o").arg(&repaired);
+    let said = ran(repair.args(["--flag", "-fwrapv", "--flag", "-std=c11", "--format", "json", "--stats"]));
+    let said: Value = serde_json::from_str(&said.with_status(0).stdout).unwrap();
+    assert_eq!(said["total"]["V"].as_u64(), Some(1), "{said}");
+    let of_most = |object: &Path| {
+        let dump = output("llvm-dwarfdump-19", &["--debug-info".to_owned(), object.display().to_string()]);
+        let lines = dump.lines().map(str::trim).filter(|line| line.contains("XMM"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let before = of_most(&object);
+    assert!(!before.is_empty());
+    assert_eq!(of_most(&repaired), before);
+}

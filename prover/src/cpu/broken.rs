@@ -10,6 +10,7 @@ use super::judge::{Prediction, difference, memory_of, nothing_done, predict, pre
 use super::sample::Sample;
 use crate::bits::Bits;
 use crate::domain::{Concrete, Domain, Fault};
+use crate::float::Function;
 use crate::x86::Mode;
 use iced_x86::{Code, Instruction};
 use std::cell::{Cell, RefCell};
@@ -119,6 +120,7 @@ enum Operation {
     Ult,
     Slt,
     Choose,
+    Float,
     Load,
     Store,
     Require,
@@ -235,6 +237,15 @@ impl Domain for Faulty {
     fn choose(&self, condition: Bits, then: Bits, otherwise: Bits) -> Bits {
         let (right, other) = if condition.is_set() { (then, otherwise) } else { (otherwise, then) };
         self.result(Operation::Choose, right, other)
+    }
+    /// The neighbour is that of the operands in the other order; of one operand, the operand.
+    fn float(&self, function: Function, operands: &[Bits]) -> Bits {
+        let right = self.sound.float(function, operands);
+        let neighbour = match operands {
+            [left, other] => self.sound.float(function, &[*other, *left]),
+            _ => right,
+        };
+        self.result(Operation::Float, right, neighbour)
     }
     fn unknown(&self, width_bits: u32) -> Bits {
         self.sound.unknown(width_bits)

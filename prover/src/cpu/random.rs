@@ -59,3 +59,86 @@ impl Random {
         })
     }
 }
+
+/// Numbers of both formats at corners: zeros, the smallest and the largest ones, infinities, NaNs of both kinds, halves
+/// that are rounded either way, integers next to those that no longer fit.
+const SINGLES: [u32; 26] = [
+    0,
+    1,
+    0x007f_ffff,
+    0x0080_0000,
+    0x3f80_0000,
+    0x3f80_0001,
+    0x3fc0_0000,
+    0x4020_0000,
+    0x4060_0000,
+    0x40a0_0000,
+    0x4b00_0001,
+    0x4b80_0000,
+    0x4eff_ffff,
+    0x4f00_0000,
+    0x4f00_0001,
+    0x4f7f_ffff,
+    0x5eff_ffff,
+    0x5f00_0000,
+    0x7f7f_ffff,
+    0x7f80_0000,
+    0x7f80_0001,
+    0x7fa0_1234,
+    0x7fc0_0000,
+    0x7fc0_4321,
+    0x7fff_ffff,
+    0x3eaa_aaab,
+];
+const DOUBLES: [u64; 26] = [
+    0,
+    1,
+    0x000f_ffff_ffff_ffff,
+    0x0010_0000_0000_0000,
+    0x3ff0_0000_0000_0000,
+    0x3ff0_0000_1000_0000,
+    0x3ff0_0000_3000_0000,
+    0x3ff8_0000_0000_0000,
+    0x4004_0000_0000_0000,
+    0x41df_ffff_ffc0_0000,
+    0x41df_ffff_ffe0_0000,
+    0x41e0_0000_0000_0000,
+    0x41e0_0000_0010_0000,
+    0x43df_ffff_ffff_ffff,
+    0x43e0_0000_0000_0000,
+    0x47ef_ffff_efff_ffff,
+    0x47ef_ffff_f000_0000,
+    0x3690_0000_0000_0000,
+    0x36a0_0000_0000_0001,
+    0x7fef_ffff_ffff_ffff,
+    0x7ff0_0000_0000_0000,
+    0x7ff0_0000_0000_0001,
+    0x7ff4_5678_9abc_def0,
+    0x7ff8_0000_0000_0000,
+    0x7ff8_0000_2468_ace0,
+    0x3fd5_5555_5555_5555,
+];
+
+impl Random {
+    /// A vector of numbers, of one format: corners, some with a bit of the fraction changed, and numbers of any size.
+    pub(super) fn floats(&mut self) -> u128 {
+        let double = self.percent(50);
+        let lanes: Vec<u64> = (0..if double { 2 } else { 4 }).map(|_| self.float(double)).collect();
+        let lane_bits = if double { 64 } else { 32 };
+        lanes.iter().rev().fold(0, |vector, lane| vector << lane_bits | u128::from(*lane))
+    }
+
+    fn float(&mut self, double: bool) -> u64 {
+        let negative = self.next() >> 63;
+        let random = self.next();
+        match (double, self.below(5)) {
+            (true, 0) => random,
+            (false, 0) => random & 0xffff_ffff,
+            // Near 1: sums and products of these are rounded.
+            (true, 1) => negative << 63 | (0x3fc + random % 8) << 52 | random >> 12,
+            (false, 1) => negative << 31 | (0x7c + random % 8) << 23 | random >> 41,
+            (true, _) => negative << 63 | self.pick(&DOUBLES),
+            (false, _) => negative << 31 | u64::from(self.pick(&SINGLES)),
+        }
+    }
+}

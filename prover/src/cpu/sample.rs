@@ -5,6 +5,7 @@
 use super::child::{DATA, Input, LANDING, PAGE, TEST_PC, WINDOW};
 use super::random::Random;
 use crate::x86::Mode;
+use crate::x86::rows::computes_with_floats;
 use iced_x86::{
     Code, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, MemoryOperand, Mnemonic,
     OpCodeOperandKind, OpKind, Register,
@@ -199,6 +200,11 @@ fn state(instruction: &Instruction, bytes: &[u8], random: &mut Random) -> Input 
         window: std::array::from_fn(|_| random.next() as u8),
     };
     input.code[..bytes.len()].copy_from_slice(bytes);
+    if computes_with_floats(instruction.code()) && random.percent(90) {
+        input.vector = std::array::from_fn(|_| random.floats());
+        let vectors: Vec<u8> = (0..WINDOW / 16).flat_map(|_| random.floats().to_le_bytes()).collect();
+        input.window.copy_from_slice(&vectors);
+    }
     // Equal vectors and equal lanes make comparisons true.
     if random.percent(30) {
         let (from, to) = (random.below(16), random.below(16));

@@ -3,6 +3,7 @@
 
 use super::{Domain, Fault};
 use crate::bits::Bits;
+use crate::float::Function;
 use std::cell::RefCell;
 
 /// The bytes that exist.
@@ -116,6 +117,11 @@ impl Domain for Concrete {
     fn choose(&self, condition: Bits, then: Bits, otherwise: Bits) -> Bits {
         assert_eq!(then.width_bits(), otherwise.width_bits(), "both sides have one width");
         if condition.is_set() { then } else { otherwise }
+    }
+
+    fn float(&self, function: Function, operands: &[Bits]) -> Bits {
+        let operands: Vec<u128> = operands.iter().map(|operand| operand.value()).collect();
+        Bits::new(function.width_bits(), function.value(&operands))
     }
 
     fn unknown(&self, width_bits: u32) -> Bits {

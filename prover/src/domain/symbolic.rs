@@ -4,6 +4,7 @@
 use super::{Domain, Fault};
 use crate::bits::Bits;
 use crate::expr::{Arena, BinaryOp, CommutativeOp, CompareOp, ExprId, Node, Sort};
+use crate::float::Function;
 use crate::region::{Access, Region};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -208,6 +209,10 @@ impl Domain for Symbolic<'_> {
     }
     fn choose(&self, condition: ExprId, then: ExprId, otherwise: ExprId) -> ExprId {
         self.with(|arena| arena.choice(condition, then, otherwise))
+    }
+
+    fn float(&self, function: Function, operands: &[ExprId]) -> ExprId {
+        self.with(|arena| arena.apply(&function.name(), operands, function.width_bits()))
     }
 
     fn unknown(&self, width_bits: u32) -> ExprId {

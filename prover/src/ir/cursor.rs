@@ -1,10 +1,12 @@
 //! Reading types, values and constants from the words of a line. A reason is returned for what is not
 //! understood; nothing is skipped that is not known to be without meaning here.
 
+use super::float;
 use super::instruction::{Typed, Value};
 use super::token::Token;
 use super::types::{DataLayout, Type};
 use crate::bits::Bits;
+use crate::float::Format;
 
 /// Why something was not read: a short text for `unsupported: ...`.
 pub(super) type Refusal = String;
@@ -139,6 +141,7 @@ impl<'a> Cursor<'a> {
                 }
                 ("inttoptr", Type::Pointer) => self.constant_cast(),
                 (digits, Type::Int(width_bits)) => integer(digits, *width_bits),
+                (digits, Type::Float(format)) => float::constant(digits, *format),
                 (other, _) => Err(format!("constant {other}")),
             },
             other => Err(format!("{other:?} in place of a value")),
@@ -226,6 +229,8 @@ fn named_type(word: &str) -> Type {
     match (word, width) {
         ("void", _) => Type::Void,
         ("ptr", _) => Type::Pointer,
+        ("float", _) => Type::Float(Format::Single),
+        ("double", _) => Type::Float(Format::Double),
         (_, Some(width_bits)) if (1..=64).contains(&width_bits) => Type::Int(width_bits),
         _ => Type::Other(word.to_owned()),
     }

@@ -1,6 +1,7 @@
 //! Initialisers of constant globals as bytes.
 
 use super::cursor::{Cursor, integer};
+use super::float;
 use super::instruction::Value;
 use super::token::Token;
 use super::types::Type;
@@ -18,6 +19,13 @@ pub(super) fn initialiser(cursor: &mut Cursor, of: &Type) -> Option<Vec<u8>> {
     match of {
         Type::Int(width_bits) => match cursor.next().ok()? {
             Token::Word(digits) => match integer(digits, *width_bits).ok()? {
+                Value::Constant(bits) => Some(bits.value().to_le_bytes()[..size].to_vec()),
+                _ => None,
+            },
+            _ => None,
+        },
+        Type::Float(format) => match cursor.next().ok()? {
+            Token::Word(digits) => match float::constant(digits, *format).ok()? {
                 Value::Constant(bits) => Some(bits.value().to_le_bytes()[..size].to_vec()),
                 _ => None,
             },

@@ -1,5 +1,6 @@
 //! What a function consists of: blocks of instructions over values.
 
+use super::float::FloatOperation;
 use super::read_call::Extension;
 use super::types::Type;
 use crate::bits::Bits;
@@ -106,6 +107,15 @@ pub enum Operation {
         left: Typed,
         /// Right operand, of the same type.
         right: Value,
+    },
+    /// Something done with numbers.
+    Float {
+        /// What.
+        operation: FloatOperation,
+        /// With what.
+        operands: Vec<Typed>,
+        /// Type of the result.
+        to: Type,
     },
     /// A change of type.
     Cast {
@@ -268,7 +278,7 @@ impl Operation {
         match self {
             Operation::Binary { left, .. } => Some(&left.of),
             Operation::Compare { .. } => Some(&Type::Int(1)),
-            Operation::Cast { to, .. } => Some(to),
+            Operation::Cast { to, .. } | Operation::Float { to, .. } => Some(to),
             Operation::Select { then, .. } => Some(&then.of),
             Operation::Address { .. } | Operation::Alloca { .. } => Some(&Type::Pointer),
             Operation::Load { of, .. } | Operation::Phi { of, .. } => Some(of),
@@ -283,6 +293,7 @@ impl Operation {
             Operation::Binary { left, right, .. } | Operation::Compare { left, right, .. } => {
                 vec![&left.value, right]
             }
+            Operation::Float { operands, .. } => operands.iter().map(|operand| &operand.value).collect(),
             Operation::Cast { operand, .. } => vec![&operand.value],
             Operation::Select { condition, then, otherwise } => vec![condition, &then.value, otherwise],
             Operation::Address { base, indices, .. } => {

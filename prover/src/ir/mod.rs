@@ -13,6 +13,7 @@
 
 pub mod compile;
 mod cursor;
+mod float;
 mod initialiser;
 mod instruction;
 pub mod marks;
@@ -29,6 +30,7 @@ mod wrapping;
 mod tests;
 
 pub(crate) use cursor::{Step, step};
+pub use float::{FloatOperation, FloatPredicate};
 pub use instruction::{BinaryOperator, Block, Cast, Instruction, Operation, Predicate, Record, Typed, Value};
 pub use metadata::{Metadata, SourceVariable};
 pub use read_call::Extension;

@@ -1,6 +1,7 @@
 //! Calls, and the attributes of what is passed and returned.
 
 use super::cursor::{Cursor, Refusal};
+use super::float;
 use super::instruction::{Operation, Typed};
 use super::token::Token;
 
@@ -104,11 +105,14 @@ pub(super) fn call(cursor: &mut Cursor) -> Result<Operation, Refusal> {
         let value = cursor.value(&of)?;
         Ok((Typed { of, value }, extension))
     })?;
-    let (arguments, extensions) = arguments.into_iter().unzip();
+    let (arguments, extensions): (Vec<Typed>, Vec<Extension>) = arguments.into_iter().unzip();
     let mut groups = Vec::new();
     while let [Token::Hash(group), ..] = cursor.rest {
         groups.push(group.clone());
         cursor.next()?;
+    }
+    if let Some(operation) = float::intrinsic(&callee, &arguments, &returns) {
+        return Ok(operation);
     }
     Ok(Operation::Call { returns, callee, arguments, extensions, groups, refused })
 }

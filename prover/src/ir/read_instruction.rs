@@ -2,6 +2,7 @@
 //! functions around it can still be read.
 
 use super::cursor::{Cursor, Refusal};
+use super::float;
 use super::instruction::{BinaryOperator, Cast, Instruction, Operation, Predicate, Record, Value};
 use super::read_call::call;
 use super::token::Token;
@@ -76,6 +77,9 @@ fn operation(cursor: &mut Cursor) -> Result<Operation, Refusal> {
             return Err("a cast without to".into());
         }
         return Ok(Operation::Cast { cast, operand, to: cursor.type_name()? });
+    }
+    if let Some(read) = float::read(opcode, cursor) {
+        return read;
     }
     match opcode.as_str() {
         "icmp" => compare(cursor),

@@ -75,7 +75,12 @@ fn records_locations_and_labels_belong_to_what_follows() {
 fn what_is_not_understood_to_the_last_word_is_unsupported() {
     for line in [
         "%2 = add nsw i32 %0, 1 2",
-        "%2 = fadd float %x, 1.0",
+        "%2 = fadd fast float %x, 1.0",
+        "%2 = fadd half %x, 1.0",
+        "%2 = fadd float %x, 0x3FB999999999999A",
+        "%2 = fadd float %x, 0x7FF8000000000000",
+        "%2 = call nnan float @llvm.fabs.f32(float %x)",
+        "%2 = frem float %x, %y",
         "%2 = add <4 x i32> %x, %y zeroinitializer",
         "%2 = load volatile i32, ptr %p, align 4",
         "%2 = load atomic i32, ptr %p seq_cst, align 4",
@@ -96,7 +101,23 @@ fn what_is_not_understood_to_the_last_word_is_unsupported() {
             other => panic!("{line}: {other:?}"),
         }
     }
-    assert!(refused("%2 = fadd float %x, 1.0").starts_with("fadd"));
+    assert!(refused("%2 = fadd fast float %x, 1.0").starts_with("fadd (with fast)"));
+}
+
+#[test]
+fn numbers_are_read_with_their_constants() {
+    let sum = one("%2 = fadd float %x, 0x3FB99999A0000000");
+    let Operation::Float { operation, operands, to } = sum else { panic!("{sum:?}") };
+    assert_eq!(operation, FloatOperation::Arithmetic(crate::float::Operator::Add));
+    assert_eq!(operands[1].value, Value::Constant(Bits::new(32, 0x3dcc_cccd)));
+    assert_eq!(to, Type::Float(crate::float::Format::Single));
+    let relation = one("%2 = fcmp ult double %x, -1.500000e+00");
+    let Operation::Float { operation, operands, to } = relation else { panic!("{relation:?}") };
+    assert_eq!(operation, FloatOperation::Compare(FloatPredicate::Ult));
+    assert_eq!(operands[1].value, Value::Constant(Bits::new(64, 0xbff8_0000_0000_0000)));
+    assert_eq!(to, Type::Int(1));
+    let call = one("%2 = call float @llvm.fmuladd.f32(float %x, float %x, float 1.0)");
+    assert!(matches!(call, Operation::Float { operation: FloatOperation::MultiplyAdd, .. }), "{call:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Types, and how large they are in memory.
 
+use crate::float::Format;
 use std::collections::HashMap;
 
 /// A type.
@@ -9,6 +10,8 @@ pub enum Type {
     Void,
     /// An integer of so many bits.
     Int(u32),
+    /// A number.
+    Float(Format),
     /// A pointer.
     Pointer,
     /// A number of elements in a row.
@@ -22,7 +25,7 @@ pub enum Type {
     },
     /// A type with a name.
     Named(String),
-    /// A type that is known to exist and not modelled: floating point, vectors and so on.
+    /// A type that is known to exist and not modelled: half and long double, vectors and so on.
     Other(String),
 }
 
@@ -31,6 +34,8 @@ impl std::fmt::Display for Type {
         match self {
             Type::Void => write!(f, "void"),
             Type::Int(bits) => write!(f, "i{bits}"),
+            Type::Float(Format::Single) => write!(f, "float"),
+            Type::Float(Format::Double) => write!(f, "double"),
             Type::Pointer => write!(f, "ptr"),
             Type::Array(count, element) => write!(f, "[{count} x {element}]"),
             Type::Struct { .. } => write!(f, "a struct"),
@@ -47,6 +52,8 @@ pub struct DataLayout {
     pub pointer_bits: u32,
     /// Alignments of integers in bytes, by width in bits.
     alignments: Vec<(u32, u64)>,
+    /// Alignment of `double` in bytes.
+    double_align: u64,
     /// Types by name.
     pub(super) named: HashMap<String, Type>,
 }
@@ -61,6 +68,7 @@ impl DataLayout {
         let mut layout = DataLayout {
             pointer_bits: 64,
             alignments: vec![(1, 1), (8, 1), (16, 2), (32, 4), (64, 4)],
+            double_align: 8,
             named: HashMap::new(),
         };
         let mut parts = text.split('-');
@@ -76,6 +84,9 @@ impl DataLayout {
                         (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
                     layout.alignments.retain(|(known, _)| *known != width);
                     layout.alignments.push((width, align / 8));
+                }
+                b'f' if part.starts_with("f64:") => {
+                    layout.double_align = numbers.nth(1)?.parse::<u64>().ok()? / 8;
                 }
                 _ => {}
             }
@@ -134,6 +145,8 @@ impl DataLayout {
                 let align = listed.or(self.alignments.last()).map(|(_, align)| (*align).max(1))?;
                 Some((bytes.next_multiple_of(align), align))
             }
+            Type::Float(Format::Single) => Some((4, 4)),
+            Type::Float(Format::Double) => Some((8, self.double_align.max(1))),
             Type::Pointer => Some((u64::from(self.pointer_bits / 8), u64::from(self.pointer_bits / 8))),
             Type::Array(count, element) => {
                 let (size, align) = self.measure(element, depth)?;
@@ -181,6 +194,8 @@ mod tests {
         );
         let small = DataLayout::parse(I386).unwrap();
         assert_eq!(offsets(&small, false), [0, 2, 8, 16]);
+        let number = Type::Struct { packed: false, fields: vec![Type::Int(8), Type::Float(Format::Double)] };
+        assert_eq!((layout.size_bytes(&number), small.size_bytes(&number)), (Some(16), Some(12)));
         assert_eq!((small.pointer_bits, small.size_bytes(&record(false))), (32, Some(20)));
     }
 

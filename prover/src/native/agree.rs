@@ -117,7 +117,8 @@ impl<'a> Prepared<'a> {
             Side::Machine(graph, _) => graph,
         };
         let mut table = Table::default();
-        let runner = Runner::new(arena, graph, &mut table);
+        // As the second program: compiled code makes the NaNs that the model makes.
+        let runner = Runner::calling(arena, graph, &mut table, 1, &Vec::new());
         let bits = match side {
             Side::Source(source) => source.address_bits,
             Side::Machine(_, function) => function.address_bits,
@@ -223,7 +224,7 @@ impl<'a> Prepared<'a> {
                 Step::Undefined(kind) => return Err(Ran::Undefined(kind)),
                 Step::Fault => return Err(Ran::Fault(here())),
                 Step::End if here() == Point::Exit => return Ok(state),
-                Step::End => return Err(Ran::Stuck(here())),
+                Step::End | Step::Open => return Err(Ran::Stuck(here())),
             }
         }
         Err(Ran::Endless)

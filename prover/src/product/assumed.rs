@@ -13,7 +13,7 @@ use crate::expr::{Arena, Assignment, CompareOp, ExprId, Node as Expr, Sort};
 use crate::region::Region;
 use crate::run::code::Code;
 use crate::run::state::{State, Table};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A node's invariant, ready for use.
 #[derive(Debug)]
@@ -181,6 +181,7 @@ impl Assumed {
 struct Gathered {
     whole: BTreeMap<ExprId, ExprId>,
     lanes: BTreeMap<String, [Option<ExprId>; 4]>,
+    halves: BTreeMap<String, [Option<ExprId>; 2]>,
     slots: Vec<(i64, ExprId)>,
     terms: Vec<(ExprId, ExprId)>,
 }
@@ -193,6 +194,9 @@ impl Gathered {
             }
             Place::Word { register, lane } => {
                 self.lanes.entry(register.clone()).or_default()[*lane as usize] = Some(value);
+            }
+            Place::Half { register, half } => {
+                self.halves.entry(register.clone()).or_default()[*half as usize] = Some(value);
             }
             Place::Slot(offset) => {
                 self.slots.push((*offset, value));
@@ -209,17 +213,27 @@ impl Gathered {
     fn definitions(&self, arena: &mut Arena) -> Vec<(ExprId, ExprId)> {
         let mut definitions: Vec<(ExprId, ExprId)> =
             self.whole.iter().map(|(variable, value)| (*variable, *value)).collect();
-        for (name, lanes) in &self.lanes {
+        let names: BTreeSet<&String> = self.lanes.keys().chain(self.halves.keys()).collect();
+        for name in names {
+            let lanes = self.lanes.get(name).copied().unwrap_or_default();
+            let halves = self.halves.get(name).copied().unwrap_or_default();
             let vector = name.starts_with("xmm");
             let whole = arena.variable(name, Sort::Bits(if vector { 128 } else { 64 }));
             if self.whole.contains_key(&whole) {
                 continue;
             }
             let count = if vector { 4 } else { 2 };
-            let parts: Vec<ExprId> = (0..count)
-                .rev()
-                .map(|lane| lanes[lane as usize].unwrap_or_else(|| arena.extract(whole, 32 * lane, 32)))
-                .collect();
+            let mut parts: Vec<ExprId> = Vec::new();
+            for lane in (0..count).rev() {
+                match halves.get(lane as usize / 2).copied().flatten() {
+                    Some(half) if lane % 2 == 1 => parts.push(half),
+                    Some(_) => {}
+                    None => {
+                        let word = || arena.extract(whole, 32 * lane, 32);
+                        parts.push(lanes[lane as usize].unwrap_or_else(word));
+                    }
+                }
+            }
             definitions.push((whole, arena.concat(&parts)));
         }
         definitions

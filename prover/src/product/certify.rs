@@ -340,8 +340,7 @@ impl Search<'_> {
         kept.push(equal(arena, now, popped));
         goals.push((Observable::PreservedRegisters, and(arena, &kept)));
         if let Some(returned) = setting.problem.returned {
-            let width_bits = arena.width_bits(returned);
-            let result = abi.result(arena, width_bits).ok_or_else(|| open("where the result is"))?;
+            let result = setting.problem.result(arena).ok_or_else(|| open("where the result is"))?;
             goals.push((Observable::ReturnValue, equal(arena, result, returned)));
         }
         for (what, goal) in goals {

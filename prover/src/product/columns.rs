@@ -19,6 +19,13 @@ pub enum Place {
         /// Number of the word.
         lane: u32,
     },
+    /// A 64-bit lane of a vector register, where the source computes with numbers as wide.
+    Half {
+        /// The register.
+        register: String,
+        /// Number of the lane.
+        half: u32,
+    },
     /// A word of the frame: eight bytes, in 32-bit code four.
     Slot(i64),
     /// A register at entry.
@@ -103,7 +110,7 @@ impl Column {
 
     /// Whether it is a part of the machine's state.
     pub fn is_machine(&self) -> bool {
-        matches!(self.place, Place::Register(_) | Place::Word { .. } | Place::Slot(_))
+        matches!(self.place, Place::Register(_) | Place::Word { .. } | Place::Half { .. } | Place::Slot(_))
     }
 }
 
@@ -298,6 +305,10 @@ fn machine_places(
                 columns.narrow.push(Column { place: Place::Register(name), value: variable });
             }
             Sort::Bits(128) => {
+                for half in 0..if setting.doubles { 2 } else { 0 } {
+                    let value = arena.extract(variable, 64 * half, 64);
+                    columns.wide.push(Column { place: Place::Half { register: name.clone(), half }, value });
+                }
                 for lane in 0..4 {
                     let value = arena.extract(variable, 32 * lane, 32);
                     columns

@@ -265,6 +265,9 @@ fn term(values: &mut Values, factor: u128, column: &Column, width_bits: u32) -> 
         Place::Word { register: name, lane } => {
             (Term::Machine { place: register(name, 32 * lane, 32) }, Extend::None)
         }
+        Place::Half { register: name, half } => {
+            (Term::Machine { place: register(name, 64 * half, 64) }, Extend::None)
+        }
         Place::Slot(offset) => {
             let place = proof::Place::StackSlot { offset_bytes: *offset, width_bits };
             (Term::Machine { place }, Extend::None)

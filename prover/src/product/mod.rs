@@ -20,6 +20,7 @@ mod events;
 pub mod flow;
 mod infer;
 pub mod locate;
+mod nan_order;
 pub mod node;
 pub mod problem;
 pub mod refute;

@@ -6,6 +6,7 @@ use crate::abi::Abi;
 use crate::bits::Bits;
 use crate::calls::{CallError, Convention};
 use crate::expr::{Arena, CommutativeOp, CompareOp, ExprId, Node, Sort};
+use crate::float::Function;
 use crate::graph::Graph;
 use crate::lift::RETURN_TARGET;
 use crate::object_file::GOT;
@@ -28,8 +29,12 @@ pub struct Problem {
     pub parameters: Vec<ExprId>,
     /// Those of them that are addresses.
     pub pointers: Vec<ExprId>,
+    /// Those of them that are passed in vector registers.
+    pub floats: Vec<ExprId>,
     /// The variable of the source that holds the returned value.
     pub returned: Option<ExprId>,
+    /// Whether that is a floating-point number.
+    pub returns_float: bool,
     /// Globals whose addresses stand in 32-bit fields: the linker puts all of such an object below 2^31. Of i386
     /// nothing of the kind follows.
     pub low_globals: BTreeSet<String>,
@@ -69,6 +74,20 @@ impl Problem {
         self.written.contains(symbol) && !self.read_only.contains(symbol)
     }
 
+    /// The parameters that are passed in general registers or on the stack.
+    pub fn plain_parameters(&self) -> impl Iterator<Item = ExprId> + '_ {
+        self.parameters.iter().copied().filter(|parameter| !self.floats.contains(parameter))
+    }
+
+    /// Where the result of the machine is; nothing if it is not in registers that are modelled.
+    pub fn result(&self, arena: &mut Arena) -> Option<ExprId> {
+        let width_bits = arena.width_bits(self.returned?);
+        if self.returns_float {
+            return Some(self.abi.vector(arena, 0, width_bits)).filter(|_| self.abi.vectors > 0);
+        }
+        self.abi.result(arena, width_bits)
+    }
+
     /// Addresses of a global are below this power of two.
     pub fn address_bits(&self, symbol: &str) -> u32 {
         match self.abi.address_bits {
@@ -93,6 +112,9 @@ pub enum ProblemError {
     /// A parameter of more than two words.
     #[error("unsupported: a parameter of {0} bits")]
     WideParameter(u32),
+    /// More than there are vector registers for.
+    #[error("unsupported: {0} parameters in vector registers")]
+    ManyFloats(usize),
     /// A result that is not in registers.
     #[error("unsupported: a result of {0} bits")]
     WideResult(u32),
@@ -119,6 +141,12 @@ pub struct Setting {
     /// Symbols that are no globals of the source and whose addresses the machine has to have somewhere: constants of
     /// its own, and the table of addresses of i386 code.
     pub own_addresses: BTreeSet<String>,
+    /// Variables of the source that are floating-point numbers: computed as such, or computed with.
+    pub numbers: HashSet<ExprId>,
+    /// Whether the source computes with floating-point numbers of 64 bits.
+    pub doubles: bool,
+    /// Whether it adds or multiplies floating-point numbers.
+    pub commutes: bool,
 }
 
 impl Setting {
@@ -135,8 +163,11 @@ impl Setting {
         regions.extend(problem.globals.iter().map(|global| Region::Global(global.symbol.clone())));
         regions.insert(Region::Rest);
         regions.remove(&Region::Stack);
+        if problem.floats.len() > abi.vectors {
+            return Err(ProblemError::ManyFloats(problem.floats.len()));
+        }
         let widths: Vec<u32> =
-            problem.parameters.iter().map(|parameter| arena.width_bits(*parameter)).collect();
+            problem.plain_parameters().map(|parameter| arena.width_bits(parameter)).collect();
         // What the source may write to is no constant, wherever the object has it.
         let named = |symbol: &&String| problem.globals.iter().any(|global| global.symbol == **symbol);
         let constant = |symbol: &&String| !named(symbol) || problem.read_only.contains(*symbol);
@@ -153,10 +184,13 @@ impl Setting {
         machine_exit.push(arena.variable(RETURN_TARGET, Sort::Bits(abi.address_bits)));
         if let Some(returned) = problem.returned {
             let width_bits = arena.width_bits(returned);
-            if abi.result(arena, width_bits).is_none() {
+            if problem.result(arena).is_none() {
                 return Err(ProblemError::WideResult(width_bits));
             }
-            machine_exit.extend(abi.results.iter().map(|name| abi.register(arena, name)));
+            match problem.returns_float {
+                true => machine_exit.push(abi.vector(arena, 0, 128)),
+                false => machine_exit.extend(abi.results.iter().map(|name| abi.register(arena, name))),
+            }
         }
         let mut source_exit: Vec<ExprId> = problem.returned.into_iter().collect();
         for region in &regions {
@@ -164,6 +198,7 @@ impl Setting {
             machine_exit.push(region.variable_in(arena, abi.address_bits));
         }
         let own_addresses = own_addresses(arena, &problem);
+        let functions: Vec<(Function, u32)> = functions(arena, &problem.source);
         let source_live = liveness(arena, &problem.source, &source_exit);
         let machine_live = liveness(arena, &problem.machine, &machine_exit);
         Ok(Setting {
@@ -173,6 +208,9 @@ impl Setting {
             machine_live,
             regions,
             own_addresses,
+            numbers: numbers(arena, &problem),
+            doubles: functions.iter().any(|(_, width_bits)| *width_bits == 64),
+            commutes: functions.iter().any(|(function, _)| function.is_commutative()),
             problem,
         })
     }
@@ -195,9 +233,9 @@ impl Setting {
         (source, region.variable_in(arena, address_bits))
     }
 
-    /// Widths of the parameters.
+    /// Widths of the parameters in general registers and on the stack.
     pub fn parameter_widths(&self, arena: &Arena) -> Vec<u32> {
-        self.problem.parameters.iter().map(|parameter| arena.width_bits(*parameter)).collect()
+        self.problem.plain_parameters().map(|parameter| arena.width_bits(parameter)).collect()
     }
 
     /// Bytes from the stack pointer at entry on that belong to the function: return address and parameters.
@@ -215,7 +253,11 @@ impl Setting {
         }
         equal.push((abi.return_slot(arena), abi.entry(arena, "return")));
         let widths = self.parameter_widths(arena);
-        equal.extend(abi.passed(arena, &widths).into_iter().zip(self.problem.parameters.iter().copied()));
+        equal.extend(abi.passed(arena, &widths).into_iter().zip(self.problem.plain_parameters()));
+        for (number, parameter) in self.problem.floats.iter().enumerate() {
+            let width_bits = arena.width_bits(*parameter);
+            equal.push((abi.vector(arena, number, width_bits), *parameter));
+        }
         equal
     }
 
@@ -308,6 +350,52 @@ fn own_addresses(arena: &Arena, problem: &Problem) -> BTreeSet<String> {
         let own = place == GOT || problem.alignments.contains_key(place);
         if own && !problem.globals.iter().any(|global| global.symbol == place) {
             found.insert(place.to_owned());
+        }
+    }
+    found
+}
+
+/// Functions of numbers in a graph, with the width of the widest operand or result.
+fn functions(arena: &Arena, graph: &Graph) -> Vec<(Function, u32)> {
+    let mut roots: Vec<ExprId> = Vec::new();
+    for edge in &graph.edges {
+        roots.push(edge.guard);
+        roots.extend(edge.assignments.iter().map(|(_, value)| *value));
+    }
+    let mut found = Vec::new();
+    for id in arena.reachable(&roots) {
+        if let Node::Apply { function, arguments, width_bits } = arena.node(id)
+            && let Some(function) = Function::named(arena.name(*function))
+        {
+            let widths = arguments.iter().map(|argument| arena.width_bits(*argument));
+            found.push((function, widths.fold(*width_bits, u32::max)));
+        }
+    }
+    found
+}
+
+/// Variables of the source that functions of numbers are of, or that are what these give. An integer that becomes a
+/// number is none.
+fn numbers(arena: &Arena, problem: &Problem) -> HashSet<ExprId> {
+    let function = |id: ExprId| match arena.node(id) {
+        Node::Apply { function, arguments, .. } => {
+            Function::named(arena.name(*function)).map(|function| (function, &arguments[..]))
+        }
+        _ => None,
+    };
+    let mut found: HashSet<ExprId> = problem.floats.iter().copied().collect();
+    let assignments = problem.source.edges.iter().flat_map(|edge| &edge.assignments);
+    let mut roots: Vec<ExprId> = problem.source.edges.iter().map(|edge| edge.guard).collect();
+    for (variable, value) in assignments {
+        roots.push(*value);
+        if function(*value).is_some_and(|(function, _)| !matches!(function, Function::ToSigned(..))) {
+            found.insert(*variable);
+        }
+    }
+    for (function, operands) in arena.reachable(&roots).into_iter().filter_map(function) {
+        if !matches!(function, Function::FromSigned(..)) {
+            let variable = |id: &&ExprId| matches!(arena.node(**id), Node::Variable(_));
+            found.extend(operands.iter().filter(variable));
         }
     }
     found

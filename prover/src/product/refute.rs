@@ -73,6 +73,10 @@ impl<'a> Refuter<'a> {
             let result = abi.register(arena, name);
             table.bits(arena, result);
         }
+        if setting.problem.returns_float {
+            let result = abi.vector(arena, 0, 128);
+            table.bits(arena, result);
+        }
         let mut wanted = setting.facts(arena);
         for (left, right) in setting.precondition(arena) {
             wanted.push(equal(arena, left, right));
@@ -183,7 +187,7 @@ impl<'a> Refuter<'a> {
                     at = to;
                 }
                 Ran::Fault => return Some(Ended::Otherwise("the machine faults".to_owned())),
-                Ran::Undefined(_) | Ran::End => return None,
+                Ran::Undefined(_) | Ran::Open | Ran::End => return None,
             }
         }
         None
@@ -280,7 +284,7 @@ fn difference(
     }
     let abi = setting.problem.abi;
     if let Some(returned) = setting.problem.returned
-        && let Some(result) = abi.result(arena, arena.width_bits(returned))
+        && let Some(result) = setting.problem.result(arena)
     {
         let expected = state.bits[table.bits(arena, returned)];
         let found = Code::new(arena, table, &[result]).bits(state)[0].value();

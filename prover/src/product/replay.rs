@@ -7,7 +7,7 @@ use crate::expr::Arena;
 use crate::graph::PointId;
 use crate::region::Region;
 use crate::run::callee::Objects;
-use crate::run::memory::mixed;
+use crate::run::memory::{made_up_float, mixed};
 use crate::run::state::{State, Table};
 use crate::run::{Runner, Step as Ran};
 use std::collections::BTreeSet;
@@ -241,6 +241,11 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
     for parameter in setting.problem.parameters.clone() {
         let place = table.bits(arena, parameter);
         match arena.width_bits(parameter) {
+            width_bits if setting.problem.floats.contains(&parameter) => {
+                let low = if width_bits == 64 { draw(1 << 32) } else { 0 };
+                let high = made_up_float(draw(u64::MAX));
+                state.bits[place] = u128::from(high) << (width_bits - 32) | u128::from(low);
+            }
             32 if setting.problem.pointers.contains(&parameter) => {
                 state.bits[place] = u128::from((1 << 24) + draw(1 << 31)) & !0xf;
             }

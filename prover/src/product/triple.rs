@@ -7,6 +7,7 @@
 use super::assumed::{Assumed, equal, spread_extension};
 use super::events::Calls;
 use super::flow::Path;
+use super::nan_order;
 use super::node::{Invariant, Node};
 use super::problem::Setting;
 use super::walk::{Guarded, Values, Walk, Walker, and, implies};
@@ -161,6 +162,10 @@ impl Context<'_> {
         for to in &step.source {
             source = walker.hop(arena, source, from, *to);
             from = *to;
+        }
+        if setting.commutes && nan_order::follow_machine(arena, &mut self.table, node, &machine, &mut source)
+        {
+            self.normaliser.note(nan_order::CHOSEN);
         }
         let ahead = match (self.looks_ahead, calls) {
             (true, Calls::None) => ahead(arena, setting, &mut walker, &source, from),

@@ -10,6 +10,7 @@ use super::state::{State, Table};
 use crate::bits::{Bits, mask};
 use crate::expr::eval::binary;
 use crate::expr::{Arena, BinaryOp, CommutativeOp, CompareOp, ExprId, Node, Sort};
+use crate::float::Function;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -88,6 +89,10 @@ enum Operation {
         value: usize,
         bytes: u32,
     },
+    Float {
+        function: Function,
+        arguments: Vec<usize>,
+    },
     Apply {
         key: u64,
         arguments: Vec<usize>,
@@ -117,6 +122,8 @@ pub(super) struct Values {
     bits: Vec<u128>,
     memories: Vec<Chain>,
     stores: Vec<Stored>,
+    /// Whether some function of numbers gave what LLVM's IR leaves open.
+    pub(super) open: bool,
 }
 
 thread_local! {
@@ -182,6 +189,7 @@ impl Code {
         values.memories.clear();
         values.memories.resize(self.memories, Chain { place: 0, newest: None });
         values.stores.clear();
+        values.open = false;
         for (slot, operation) in &self.operations {
             operation.run(*slot, state, values);
         }
@@ -290,6 +298,10 @@ fn operation(
             bytes: arena.width_bits(*value) / 8,
         },
         Node::Apply { function, arguments, .. } => {
+            if let Some(function) = Function::named(arena.name(*function)) {
+                table.floats = true;
+                return Some(Operation::Float { function, arguments: all(arguments) });
+            }
             let name = arena.name(*function).bytes();
             let key = name.fold(0, |key, byte| mixed(key ^ u64::from(byte)));
             Operation::Apply { key, arguments: all(arguments), mask: own_mask }
@@ -337,6 +349,14 @@ impl Operation {
             }
             Operation::Load { memory, address, last, bytes } => {
                 values.load(state, values.memories[*memory], bits(address) as u64, *last, *bytes)
+            }
+            Operation::Float { function, arguments } => {
+                let mut operands = [0; 2];
+                operands.iter_mut().zip(arguments).for_each(|(operand, slot)| *operand = bits(slot));
+                let operands = &operands[..arguments.len()];
+                let value = function.value(operands);
+                values.open |= function.is_open(operands, value);
+                value
             }
             Operation::Apply { key, arguments, mask } => {
                 let key = arguments.iter().map(bits).fold(*key, |key, argument| {

@@ -67,6 +67,11 @@ impl Memory {
         Memory { key: key & !3 | 2, ..Memory::default() }
     }
 
+    /// The same, of floating-point numbers of a middling size: none is a NaN, and sums of some are none.
+    pub fn made_up_floats(key: u64) -> Memory {
+        Memory { key: key | 3, ..Memory::default() }
+    }
+
     /// Some bytes, little-endian; addresses wrap around.
     pub fn load(&self, address: u64, bytes: u32) -> u128 {
         let offset = (address % PAGE_BYTES) as usize;
@@ -204,14 +209,24 @@ fn made_up_byte(key: u64, address: u64) -> u8 {
 }
 
 /// Mostly random, now and then small: programs compare with small numbers. The last two bits of the key say
-/// that all are small, or indices.
+/// that all are small, or indices, or floating-point numbers.
 fn made_up_word(key: u64, address: u64) -> u32 {
     let bits = mixed(key ^ address.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     match key & 3 {
         1 => ((bits as u32) % 5).wrapping_sub(2),
         2 => bits as u32 % 1000,
+        3 => made_up_float(bits),
         _ if bits >> 60 == 0 => (bits as u32) % 6,
         _ => bits as u32,
+    }
+}
+
+/// The upper half of a `double` of a middling size, and a `float` of one: now and then a small integer.
+pub fn made_up_float(bits: u64) -> u32 {
+    let sign = (bits as u32) & 0x8000_0000;
+    match bits >> 60 {
+        0 => ((bits % 7) as f32 - 3.0).to_bits(),
+        _ => sign | (0x78 + (bits as u32 >> 23 & 15)) << 23 | (bits as u32 & 0x7f_ffff),
     }
 }
 

@@ -60,6 +60,9 @@ pub enum Step {
     },
     /// The program does something undefined here: nothing is known from here on.
     Undefined(AssumptionKind),
+    /// The first program computes something that LLVM's IR leaves open: the sign and the payload of a NaN, or an integer
+    /// for a number that none is near. What the other one makes of it may differ and be right.
+    Open,
     /// A requirement does not hold: the machine faults.
     Fault,
     /// No edge leaves.
@@ -117,16 +120,25 @@ impl Runner {
     /// The edge that is taken from a point; none if none leaves. Guards of a point exclude each other: the first
     /// that holds is taken.
     pub fn next(&self, point: PointId, state: &State) -> Option<usize> {
-        self.way(point, state).map(|way| way.edge)
+        self.way(point, state).map(|(way, _)| way.edge)
     }
 
-    fn way(&self, point: PointId, state: &State) -> Option<&Way> {
-        self.ways[point.0 as usize].iter().find(|way| way.guard.all_set(state))
+    /// The way, and whether finding it computed something open.
+    fn way(&self, point: PointId, state: &State) -> Option<(&Way, bool)> {
+        let mut open = false;
+        let way = with_values(|values| {
+            self.ways[point.0 as usize].iter().find(|way| {
+                way.guard.run(state, values);
+                open |= values.open;
+                way.guard.result(values, 0).is_set()
+            })
+        });
+        way.map(|way| (way, open))
     }
 
     /// One step from a point.
     pub fn step(&self, point: PointId, state: &mut State) -> Step {
-        let Some(way) = self.way(point, state) else { return Step::End };
+        let Some((way, open)) = self.way(point, state) else { return Step::End };
         if let Some(callee) = &way.callee {
             callee.answer(state, self.program);
         }
@@ -136,6 +148,10 @@ impl Runner {
             let mut assumptions = way.assumptions.iter().enumerate();
             if let Some((_, kind)) = assumptions.find(|(number, _)| !set(way.requirements + number)) {
                 return Step::Undefined(*kind);
+            }
+            // Also if only the side of a choice that is not taken is: a run that says nothing costs little.
+            if self.program == 0 && (open || values.open) {
+                return Step::Open;
             }
             if !(0..way.requirements).all(set) {
                 return Step::Fault;

@@ -11,6 +11,8 @@ pub struct Table {
     bits: HashMap<ExprId, usize>,
     memories: HashMap<ExprId, usize>,
     widths: Vec<u32>,
+    /// Whether the programs compute with floating-point numbers: states are made up of such.
+    pub floats: bool,
 }
 
 impl Table {
@@ -44,6 +46,7 @@ impl Table {
         let memories = (0..self.memories.len() as u64).map(|place| {
             let key = mixed(seed ^ 3) ^ mixed(place);
             match seed % 8 {
+                0..5 if self.floats => Memory::made_up_floats(key),
                 5 => Memory::made_up_small(key),
                 6 => Memory::made_up_indices(key),
                 _ => Memory::made_up(key),

@@ -70,6 +70,7 @@ impl Context<'_> {
     pub(super) fn width_bits(&self, of: &Type) -> Result<u32, String> {
         match of {
             Type::Int(width_bits) => Ok(*width_bits),
+            Type::Float(format) => Ok(format.width_bits()),
             Type::Pointer => Ok(self.pointer_bits()),
             other => Err(format!("value of type {other}")),
         }
@@ -337,6 +338,11 @@ fn event(state: &Run, instruction: &Instruction) -> Result<(Call, Option<(ExprId
     if let Some(what) = refused {
         return Err(format!("call of {callee}, {what}"));
     }
+    // They are passed in places of their own.
+    let number = |of: &Type| matches!(of, Type::Float(_));
+    if number(returns) || arguments.iter().any(|argument| number(&argument.of)) {
+        return Err(format!("call of {callee} with floating point"));
+    }
     let mut values = Vec::new();
     for (argument, extension) in arguments.iter().zip(extensions) {
         let value = state.value(&argument.value, &argument.of)?;
@@ -479,7 +485,8 @@ fn finish(
         let width_bits = context.width_bits(&parameter.of).map_err(refuse)?;
         let variable = arena.variable(&format!("%{}", parameter.name), Sort::Bits(width_bits));
         let (extension, pointer) = (parameter.extension, parameter.of == Type::Pointer);
-        parameters.push(SourceParameter { variable, width_bits, extension, pointer });
+        let float = matches!(parameter.of, Type::Float(_));
+        parameters.push(SourceParameter { variable, width_bits, extension, pointer, float });
     }
     let returns_bits = match &function.returns {
         Type::Void => None,
@@ -507,5 +514,16 @@ fn finish(
     let written = written.collect();
     let (variables, points) = facts.resolve(arena, context);
     let address_bits = context.pointer_bits();
-    Ok(SourceFunction { graph, address_bits, parameters, returns_bits, variables, points, globals, written })
+    let returns_float = matches!(function.returns, Type::Float(_));
+    Ok(SourceFunction {
+        graph,
+        address_bits,
+        parameters,
+        returns_bits,
+        returns_float,
+        variables,
+        points,
+        globals,
+        written,
+    })
 }

@@ -11,6 +11,7 @@
 //! constant distances from [`FRAME`]. A value that is used only where it is computed is no variable.
 
 mod bindings;
+mod float;
 mod lower;
 mod origin;
 mod segment;
@@ -39,6 +40,8 @@ pub struct SourceFunction {
     pub parameters: Vec<SourceParameter>,
     /// Width of the returned value; nothing for void.
     pub returns_bits: Option<u32>,
+    /// Whether that is a number, which has a register of its own.
+    pub returns_float: bool,
     /// Variables of the source that are bound somewhere.
     pub variables: Vec<SourceVariable>,
     /// What is known at each point, in the order of the graph's points.
@@ -60,6 +63,8 @@ pub struct SourceParameter {
     pub extension: Extension,
     /// Whether it is an address.
     pub pointer: bool,
+    /// Whether it is a number, which has a register of its own.
+    pub float: bool,
 }
 
 /// Something in the function that has no meaning here.

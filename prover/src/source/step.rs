@@ -31,7 +31,7 @@ pub(super) struct Run<'a, 'r, 'd> {
 }
 
 /// Why an instruction has no meaning here; without its place.
-type Refusal = String;
+pub(super) type Refusal = String;
 
 impl Run<'_, '_, '_> {
     fn assume(&mut self, kind: AssumptionKind, condition: ExprId) {
@@ -87,6 +87,7 @@ impl Run<'_, '_, '_> {
                 let (one, other) = (self.typed(left)?, self.value(right, &left.of)?);
                 Ok(Some(self.compare(*predicate, one, other)))
             }
+            Operation::Float { operation, operands, to } => self.float(*operation, operands, to).map(Some),
             Operation::Cast { cast, operand, to } => self.cast(*cast, operand, to).map(Some),
             Operation::Select { condition, then, otherwise } => {
                 let condition = self.value(condition, &Type::Int(1))?;

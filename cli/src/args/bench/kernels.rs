@@ -130,6 +130,8 @@ pub struct BenchProve {
 pub enum KernelSet {
     /// The 76 loops of TSVC
     Tsvc,
+    /// Loops over floating-point numbers, vectorised and not
+    Floats,
     /// Examples in the papers' figures
     Figures,
     /// Loop nests, with and without a store, at the compiler's factor and unrolled by 8

@@ -93,6 +93,7 @@ fn wanted_of(set: KernelSet, only: &[String]) -> Result<Vec<Kernel>> {
     let folder = plugin::root()?.join("regress/kernels");
     let mut all = match set {
         KernelSet::Tsvc => kernels::tsvc(&folder)?,
+        KernelSet::Floats => kernels::floats(&folder)?,
         KernelSet::Figures => kernels::figures(&folder)?,
         KernelSet::Nests => kernels::nests(&folder)?,
         KernelSet::Steps => kernels::steps(&folder)?,

@@ -3,12 +3,14 @@
 //! - [`sums`]: affine sums modulo 2^w and products as sorted monomials;
 //! - [`logic`]: and, or, xor, relations, choices, shifts;
 //! - [`slices`]: extract, concat, sign extension;
+//! - [`floats`]: functions of floating-point numbers;
 //! - [`memory`]: load over store where addresses differ by a constant.
 //!
 //! Every rewrite has a name, collected in [`Normaliser::used`], so that a proof can list what it rests on.
 //! Each function below takes rewritten parts and gives a rewritten whole. The rules are not confluent: two
 //! expressions with one form are equal, two forms say nothing.
 
+mod floats;
 mod logic;
 mod memory;
 mod slices;
@@ -111,8 +113,7 @@ impl Normaliser {
             }
             Node::Apply { function, arguments, width_bits } => {
                 let arguments: Vec<_> = arguments.iter().map(part).collect();
-                let name = arena.name(function).to_owned();
-                arena.apply(&name, &arguments, width_bits)
+                self.apply(arena, function, &arguments, width_bits)
             }
         }
     }

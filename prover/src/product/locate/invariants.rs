@@ -87,8 +87,12 @@ impl Locator {
         };
         match (&term.term, term.extend) {
             (Term::Machine { place: proof::Place::Register { name, low_bit, width_bits } }, Extend::None) => {
+                let vector = name.starts_with("xmm");
                 match (low_bit, width_bits) {
-                    (0, bits) if *bits == self.address_bits => Some(Place::Register(name.clone())),
+                    (low, 64) if vector && low % 64 == 0 => {
+                        Some(Place::Half { register: name.clone(), half: low / 64 })
+                    }
+                    (0, bits) if !vector && *bits == self.address_bits => Some(Place::Register(name.clone())),
                     (low, 32) if low % 32 == 0 => {
                         Some(Place::Word { register: name.clone(), lane: low / 32 })
                     }

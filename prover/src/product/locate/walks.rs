@@ -2,6 +2,7 @@
 
 use super::super::assumed::Assumed;
 use super::super::flow::Anchors;
+use super::super::nan_order;
 use super::super::triple::{Context, Outcome, Shown, Triple};
 use super::super::walk::{Walk, Walker, implies};
 use super::examples::Goal;
@@ -128,7 +129,10 @@ impl Locator {
         let mut way = Way::new(program, &name);
         let (done, walk) = base.unwrap_or_else(|| (0, way.start(&mut self.arena)));
         let walk = way.on(&mut self.arena, walk, &self.edges[edge].elements[done..elements]);
-        let walk = way.enter(&mut self.arena, walk, None, peek);
+        let mut walk = way.enter(&mut self.arena, walk, None, peek);
+        if self.setting.commutes && chosen(&self.function) {
+            nan_order::forget_order(&mut self.arena, &mut walk);
+        }
         self.edges[edge].source_walks.insert(source, walk.clone());
         walk
     }
@@ -211,4 +215,17 @@ impl Locator {
             (Outcome::Open(_), _) => None,
         })
     }
+}
+
+/// Whether the source of a proof chose which of two NaNs a sum is made of.
+fn chosen(function: &proof::Function) -> bool {
+    function.obligations.iter().any(|obligation| {
+        let rewrites = match &obligation.discharge {
+            proof::Discharge::Normaliser { rewrites, .. } | proof::Discharge::Solver { rewrites, .. } => {
+                rewrites
+            }
+            proof::Discharge::Assertion { .. } => return false,
+        };
+        rewrites.iter().any(|name| name == nan_order::CHOSEN)
+    })
 }

@@ -4,11 +4,11 @@
 use super::{Bound, Node, Operand, Side, is_half};
 use crate::affine::odd_inverse;
 use crate::bits::{Bits, mask};
-use crate::expr::{Arena, CompareOp};
+use crate::expr::{Arena, CompareOp, ExprId};
 use crate::product::columns::{Column, Place};
 use crate::run::code::Code;
 use crate::run::state::Table;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// What is rounded to the step of a loop is not this far from what it was.
 const FAR_END: i128 = 128;
@@ -27,6 +27,10 @@ pub struct Compared {
     /// Whether the source asks which of two values is less, both taken without sign: a counter of type `size_t`, or
     /// a pointer, and its end.
     pub unsigned: bool,
+    /// Values that are floating-point numbers: as integers they are not compared.
+    pub numbers: HashSet<ExprId>,
+    /// Whether elements of arrays may have eight bytes, not only four.
+    pub eights: bool,
 }
 
 impl Node {
@@ -47,7 +51,9 @@ impl Node {
                 side.cover.relations().iter().filter_map(|relation| relation.defines).collect();
             for (number, column) in columns.iter().enumerate() {
                 let bounded = matches!(column.place, Place::Value(_) | Place::Register(_));
-                if !bounded || defined.contains(&number) {
+                let number_of_source =
+                    matches!(column.place, Place::Value(id) if compared.numbers.contains(&id));
+                if !bounded || number_of_source || defined.contains(&number) {
                     continue;
                 }
                 terms.push(column);
@@ -95,7 +101,7 @@ impl Node {
                     }
                 }
             }
-            proposed.extend(self.ends(side, columns, &defined));
+            proposed.extend(self.ends(side, columns, &defined, compared));
         }
         for (relation, or_equal, left, right) in proposed {
             let bound = Bound::new(arena, table, relation, or_equal, left, right);
@@ -110,7 +116,13 @@ impl Node {
 
     /// Bounds on registers that nothing defines: an unrolled loop ends at a register that is a value of the source
     /// or a constant, rounded to a multiple of the step; often as an offset or an address.
-    fn ends(&self, side: &Side, columns: &[Column], defined: &BTreeSet<usize>) -> Vec<Proposed> {
+    fn ends(
+        &self,
+        side: &Side,
+        columns: &[Column],
+        defined: &BTreeSet<usize>,
+        compared: &Compared,
+    ) -> Vec<Proposed> {
         let known = self.known_registers();
         let points = self.states.iter().map(|state| side.code.bits(state)).collect();
         let seen = Seen { columns, width_bits: side.cover.width_bits(), points };
@@ -118,7 +130,7 @@ impl Node {
             column.is_general() && !is_half(column, &known) && !defined.contains(number)
         };
         let ends: Vec<usize> = columns.iter().enumerate().filter(is_end).map(|(number, _)| number).collect();
-        let sums = seen.sums();
+        let sums = seen.sums(compared);
         let mut proposed = Vec::new();
         for end in ends {
             for sum in &sums {
@@ -199,14 +211,14 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// What a loop may end at: a value of the source or four times it, from the start of a global on or not; or such
+    /// What a loop may end at: a value of the source or four (eight) times it, from the start of a global on or not; or such
     /// a start itself.
-    fn sums(&self) -> Vec<Sum> {
+    fn sums(&self, compared: &Compared) -> Vec<Sum> {
         let numbers = |wanted: &dyn Fn(&Column) -> bool| -> Vec<usize> {
             (0..self.columns.len()).filter(|number| wanted(&self.columns[*number])).collect()
         };
         let values = numbers(&|column| match column.place {
-            Place::Value(_) => true,
+            Place::Value(id) => !compared.numbers.contains(&id),
             // What the sign-extended one is equal to, if it is not negative.
             Place::SignExtended(_) => self.width_bits == 64,
             _ => false,
@@ -216,7 +228,8 @@ impl Seen<'_> {
         let mut sums = Vec::new();
         for value in values {
             for base in bases.iter().cloned().chain([Sum::new()]) {
-                for factor in [self.one(), Bits::new(self.width_bits, 4)] {
+                for factor in [1, 4, 8].into_iter().filter(|factor| *factor < 8 || compared.eights) {
+                    let factor = Bits::new(self.width_bits, factor);
                     sums.push([vec![(factor, value)], base.clone()].concat());
                 }
             }

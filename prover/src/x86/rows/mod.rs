@@ -11,6 +11,7 @@ mod bits;
 mod conditional;
 mod control;
 mod divide;
+mod float;
 mod moves;
 mod multiply;
 mod packed;
@@ -28,6 +29,7 @@ mod stack;
 use super::operand::Context;
 use super::{Mode, Next};
 use crate::domain::{Domain, Fault};
+use crate::float::Format;
 use iced_x86::{Code, EncodingKind, Mnemonic, OpCodeOperandKind};
 use std::sync::OnceLock;
 
@@ -40,6 +42,7 @@ pub enum Meaning {
     Conditional(conditional::Op),
     Control(control::Op),
     Divide(divide::Op),
+    Float(float::Op, Format, float::Lanes),
     Moves(moves::Op),
     Multiply(multiply::Op),
     Packed(packed::Op, u32),
@@ -63,6 +66,8 @@ const FAMILIES: &[Rows] = &[
     conditional::ROWS,
     control::ROWS,
     divide::ROWS,
+    float::ROWS,
+    float::WITH_FOUR_FORMS,
     moves::ROWS,
     multiply::ROWS,
     packed::ROWS,
@@ -105,6 +110,12 @@ pub fn mnemonics() -> impl Iterator<Item = Mnemonic> {
     FAMILIES.iter().flat_map(|rows| rows.iter()).map(|(mnemonic, _)| *mnemonic)
 }
 
+/// Whether a form computes with floating-point numbers.
+pub fn computes_with_floats(code: Code) -> bool {
+    let mut rows = float::ROWS.iter().chain(float::WITH_FOUR_FORMS);
+    rows.any(|(mnemonic, _)| *mnemonic == code.mnemonic())
+}
+
 pub(super) fn run<D: Domain>(meaning: Meaning, cx: &mut Context<D>) -> Result<Next<D::Word>, Fault> {
     match meaning {
         Meaning::Control(op) => return control::run(op, cx),
@@ -112,6 +123,7 @@ pub(super) fn run<D: Domain>(meaning: Meaning, cx: &mut Context<D>) -> Result<Ne
         Meaning::Bits(op) => bits::run(op, cx),
         Meaning::Conditional(op) => conditional::run(op, cx),
         Meaning::Divide(op) => divide::run(op, cx),
+        Meaning::Float(op, format, lanes) => float::run(op, format, lanes, cx),
         Meaning::Moves(op) => moves::run(op, cx),
         Meaning::Multiply(op) => multiply::run(op, cx),
         Meaning::Packed(op, lane_bits) => packed::run(op, lane_bits, cx),
@@ -232,6 +244,9 @@ mod tests {
     fn string_moves_and_mmx_are_not_taken_for_sse() {
         assert!(meaning(Code::Movsd_xmm_xmmm64).is_some());
         assert!(meaning(Code::Movsd_m32_m32).is_none());
+        assert!(meaning(Code::Cmpsd_xmm_xmmm64_imm8).is_some());
+        assert!(meaning(Code::Cmpsd_m32_m32).is_none());
+        assert!(meaning(Code::Cvttps2pi_mm_xmmm64).is_none());
         assert!(meaning(Code::Paddd_xmm_xmmm128).is_some());
         assert!(meaning(Code::Paddd_mm_mmm64).is_none());
         assert!(meaning(Code::Mov_Sreg_r32m16).is_none());
