@@ -21,11 +21,16 @@ use crate::graph::PointId;
 use crate::region::Region;
 use crate::run::code::{Code, is_unknown};
 use crate::run::state::{State, Table};
-use crate::smt::{Answer, Reason, SmtError, Solver};
+use crate::smt::{Answer, Limits, Reason, SmtError, Solver};
 use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
 /// Conditions that a goal is split by: two to this power are the cases.
 const MOST_CONDITIONS: usize = 5;
+
+/// A lemma saves questions, and one that takes longer than this saves nothing: of the kernels' lemmas those that had an
+/// answer at all had it within 1.6 s, and the others (of sums in memory) cost the whole time of a question.
+const LEMMA_TIME: Duration = Duration::from_secs(2);
 
 /// Factors below this, times a power of two, are cheap to multiply by.
 const EASY_FACTOR: u128 = 1 << 12;
@@ -496,7 +501,11 @@ impl Context<'_> {
             let goals: Vec<ExprId> = candidates.iter().map(|lemma| lemma.goal).collect();
             let all = and(self.arena, &goals);
             let asserted = self.about(hypotheses.to_vec(), all);
-            match self.solver.ask(self.arena, &format!("{name} {round}"), &asserted)? {
+            let limits = self.solver.limits();
+            self.solver.set_limits(Limits { time: limits.time.min(LEMMA_TIME), ..limits });
+            let answer = self.solver.ask(self.arena, &format!("{name} {round}"), &asserted);
+            self.solver.set_limits(limits);
+            match answer? {
                 Answer::Unsat => return Ok(candidates),
                 Answer::Sat(model) => {
                     let before = candidates.len();
