@@ -35,6 +35,8 @@ pub enum Defect {
     Constant { at: String, word: String, width_bits: u32 },
     #[error("{at}: a term of {term_bits} bits in a sum of {sum_bits} bits needs another `extend`")]
     Extension { at: String, term_bits: u32, sum_bits: u32 },
+    #[error("{at}: what is taken together is two or more parts of the machine's state or values")]
+    Fold { at: String },
     #[error("{at}: the source has no stack to compare")]
     StackCompared { at: String },
     #[error("{at}: the first node must be the one entry, and exits be where both programs have returned")]

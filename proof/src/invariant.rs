@@ -150,6 +150,28 @@ pub enum Term {
         /// Index into [`crate::Function::values`].
         value: u32,
     },
+    /// Several parts of the states, taken together in `width_bits`: each is brought to that width first, a narrower
+    /// one with its sign above.
+    Fold {
+        /// How.
+        operation: Operation,
+        /// Of what: at least two parts of the machine's state, or values, of at most that width.
+        of: Vec<Term>,
+        /// Width of the result.
+        width_bits: u32,
+    },
+}
+
+/// What takes several numbers together; the order in which it does makes no difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// The product modulo 2^w.
+    Product,
+    /// The greatest of all, signed.
+    Greatest,
+    /// The least of all, signed.
+    Least,
 }
 
 /// Which row of a global an element is in.

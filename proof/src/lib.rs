@@ -31,7 +31,9 @@ pub use document::{
     Architecture, Document, Edge, Function, Global, MachineCode, Node, NodeRole, Object, ObjectKind, SCHEMA,
     Source,
 };
-pub use invariant::{Extend, Place, Predicate, Region, Relation, RowIndex, Side, Sum, SumTerm, Term};
+pub use invariant::{
+    Extend, Operation, Place, Predicate, Region, Relation, RowIndex, Side, Sum, SumTerm, Term,
+};
 pub use obligation::{
     Assumption, AssumptionKind, Claim, Discharge, Exact, Location, Obligation, Observable, Part, Query,
 };

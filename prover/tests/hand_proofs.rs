@@ -52,7 +52,7 @@ impl Seen<'_> {
             Term::Global { symbol, offset_bytes, width_bits, .. } => {
                 memory(self.machine, address(symbol) + offset_bytes, *width_bits)
             }
-            Term::Element { .. } => panic!("these proofs have no elements"),
+            Term::Element { .. } | Term::Fold { .. } => panic!("these proofs have neither"),
             Term::Value { .. } => Bits::new(32, self.i),
         }
     }

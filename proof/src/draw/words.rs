@@ -1,8 +1,8 @@
 //! What a proof says of nodes and edges, as lines of text.
 
 use crate::{
-    Edge, Extend, Function, MachinePlace, Node, NodeRole, PathSet, Paths, Place, Predicate, Region, Relation,
-    Side, SourcePlace, Sum, SumTerm, Term,
+    Edge, Extend, Function, MachinePlace, Node, NodeRole, Operation, PathSet, Paths, Place, Predicate,
+    Region, Relation, Side, SourcePlace, Sum, SumTerm, Term,
 };
 
 /// What stands above the picture of a function.
@@ -219,7 +219,17 @@ fn side(function: &Function, sum: &Sum) -> String {
 }
 
 fn term(function: &Function, part: &SumTerm) -> String {
-    let text = match &part.term {
+    let text = whole(function, &part.term);
+    match part.extend {
+        Extend::None => text,
+        Extend::Zero => format!("zext({text})"),
+        Extend::Sign => format!("sext({text})"),
+        Extend::Truncate => format!("trunc({text})"),
+    }
+}
+
+fn whole(function: &Function, term: &Term) -> String {
+    match term {
         Term::Machine { place: of } => place(of),
         Term::Entry { place: of } => format!("{} at entry", place(of)),
         Term::Address { symbol } => format!("&{symbol}"),
@@ -236,13 +246,26 @@ fn term(function: &Function, part: &SumTerm) -> String {
             format!("{whose}{symbol}[{row}{stride_bytes}*{index}{offset_bytes:+}:{}]", width_bits / 8)
         }
         Term::Value { value: number } => value(function, *number),
-    };
-    match part.extend {
-        Extend::None => text,
-        Extend::Zero => format!("zext({text})"),
-        Extend::Sign => format!("sext({text})"),
-        Extend::Truncate => format!("trunc({text})"),
+        Term::Fold { operation, of, width_bits } => {
+            let parts: Vec<String> = of.iter().map(|part| extended(function, part, *width_bits)).collect();
+            match operation {
+                Operation::Product => parts.join("\u{b7}"),
+                Operation::Greatest => format!("max({})", parts.join(", ")),
+                Operation::Least => format!("min({})", parts.join(", ")),
+            }
+        }
     }
+}
+
+/// A part of what is taken together, its sign above if it is narrower.
+fn extended(function: &Function, part: &Term, width_bits: u32) -> String {
+    let part_bits = match part {
+        Term::Value { value } => function.values.get(*value as usize).map(|value| value.width_bits),
+        Term::Machine { place } => Some(place.width_bits()),
+        _ => None,
+    };
+    let text = whole(function, part);
+    if part_bits.is_some_and(|bits| bits < width_bits) { format!("sext({text})") } else { text }
 }
 
 fn value(function: &Function, number: u32) -> String {

@@ -115,9 +115,6 @@ fn check_location(scope: &Scope, at: &str, location: &Location, report: &mut Rep
     let known = report.index(at, "variable", location.variable, function.variables.len())
         & report.index(at, "node", location.node, function.nodes.len());
     sums::check_sum(scope, at, &location.value.sum, report);
-    let of_source = |term: &Term| {
-        matches!(term, Term::Value { .. } | Term::Global { .. } | Term::Element { .. } | Term::Entry { .. })
-    };
     let source_terms = location.value.sum.terms.iter().any(|term| of_source(&term.term));
     if source_terms {
         report.add(Defect::SourceInLocation { at: at.to_owned() });
@@ -128,6 +125,15 @@ fn check_location(scope: &Scope, at: &str, location: &Location, report: &mut Rep
     }
     if known {
         check_prefixes(scope, at, location, report);
+    }
+}
+
+/// Whether a term speaks of what a debugger does not have.
+fn of_source(term: &Term) -> bool {
+    match term {
+        Term::Value { .. } | Term::Global { .. } | Term::Element { .. } | Term::Entry { .. } => true,
+        Term::Fold { of, .. } => of.iter().any(of_source),
+        Term::Machine { .. } | Term::Address { .. } => false,
     }
 }
 

@@ -108,7 +108,35 @@ fn term_width(scope: &Scope, at: &str, term: &Term, report: &mut Report) -> Opti
             let values = &scope.function.values;
             report.index(at, "value", *value, values.len()).then(|| values[*value as usize].width_bits)
         }
+        Term::Fold { of, width_bits, .. } => check_fold(scope, at, of, *width_bits, report),
     }
+}
+
+/// Several parts taken together: there are some, each is a part of a state, and none is wider than the whole.
+fn check_fold(scope: &Scope, at: &str, of: &[Term], width_bits: u32, report: &mut Report) -> Option<u32> {
+    let mut sound = check_width(at, width_bits, report);
+    if of.len() < 2 {
+        report.add(Defect::Fold { at: at.to_owned() });
+        sound = false;
+    }
+    for part in of {
+        let part_bits = match part {
+            Term::Machine { .. } | Term::Value { .. } => term_width(scope, at, part, report),
+            _ => {
+                report.add(Defect::Fold { at: at.to_owned() });
+                None
+            }
+        };
+        match part_bits {
+            Some(part_bits) if part_bits > width_bits => {
+                let at = at.to_owned();
+                report.add(Defect::Extension { at, term_bits: part_bits, sum_bits: width_bits });
+                sound = false;
+            }
+            known => sound &= known.is_some(),
+        }
+    }
+    sound.then_some(width_bits)
 }
 
 fn check_place(architecture: Architecture, at: &str, place: &Place, report: &mut Report) -> bool {

@@ -205,8 +205,9 @@ impl Gathered {
             Place::ZeroExtended(_) | Place::SignExtended(_) | Place::Global(..) | Place::Element(_) => {
                 self.terms.push((column, value));
             }
-            // Not replaced: nothing is computed from them that would become simpler.
-            Place::Entry(_) | Place::EntryReturn | Place::Address(_) => {}
+            // Not replaced: nothing is computed from them that would become simpler; and what is known of lanes together
+            // would be lost with the bit that says it.
+            Place::Entry(_) | Place::EntryReturn | Place::Address(_) | Place::Fold(_) => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! What affine relations at a node may speak of: places of the two states, each as an expression of 32 or 64
 //! bits, those that should stay independent first.
 
+use super::folds::{Fold, Part};
 use super::problem::Setting;
 use crate::expr::{Arena, ExprId, Node, Sort};
 use crate::graph::PointId;
@@ -44,6 +45,8 @@ pub enum Place {
     Global(String, u64),
     /// Four bytes of a global in the source's memory, at an index that is a value.
     Element(Element),
+    /// Several lanes or values taken together.
+    Fold(Fold),
 }
 
 /// The word at `symbol + 4 * value + offset`, the value sign-extended; in a row, that much further.
@@ -142,6 +145,11 @@ impl Columns {
             _ => self.wide.push(column),
         }
     }
+
+    fn push_fold(&mut self, arena: &mut Arena, fold: &Fold) {
+        let value = fold.value(arena);
+        self.push(arena, Column { place: Place::Fold(fold.clone()), value });
+    }
 }
 
 /// Places that all nodes may speak of.
@@ -151,8 +159,12 @@ pub struct Common {
     pub slots: BTreeSet<i64>,
     /// Words of globals that the source uses at a constant address: symbol, offset, bytes.
     pub words: BTreeSet<(String, u64, u32)>,
+    /// Products that the source computes of its values.
+    pub products: Vec<Fold>,
     /// Elements that registers hold, by node.
     pub elements: BTreeMap<(PointId, PointId), Vec<Element>>,
+    /// What values of the source are of lanes, by node.
+    pub folds: BTreeMap<(PointId, PointId), Vec<Fold>>,
 }
 
 impl Common {
@@ -165,7 +177,8 @@ impl Common {
                 words.extend(found.map(|(symbol, offset)| (symbol, offset, access.bytes)));
             }
         }
-        Common { words, ..Common::default() }
+        let products = super::folds::products(arena, setting);
+        Common { words, products, ..Common::default() }
     }
 }
 
@@ -193,7 +206,21 @@ pub fn columns(
 ) -> Columns {
     let mut columns = Columns::default();
     fixed(arena, setting, common, &mut columns);
+    // Those before the values of the source express them.
+    let folds = common.folds.get(&(source, machine)).map_or(&[][..], Vec::as_slice);
+    let (before, after): (Vec<&Fold>, Vec<&Fold>) = folds.iter().partition(|fold| fold.is_rewritten());
+    for fold in before {
+        columns.push_fold(arena, fold);
+    }
     source_values(arena, setting, source, &mut columns);
+    for fold in after {
+        columns.push_fold(arena, fold);
+    }
+    let live = &setting.source_live[source.0 as usize];
+    let known = |part: &Part| matches!(part, Part::Value(value) if live.contains(value));
+    for product in common.products.iter().filter(|product| product.of.iter().all(known)) {
+        columns.push_fold(arena, product);
+    }
     for element in common.elements.get(&(source, machine)).into_iter().flatten() {
         let value = element.word(arena, setting);
         columns.narrow.push(Column { place: Place::Element(element.clone()), value });

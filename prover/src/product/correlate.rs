@@ -111,7 +111,12 @@ impl Search<'_> {
                     _ => self.source_turns(&taking, at.0, &hops, 1),
                 };
                 let odd = (machine_turns > 0) != (turns > 0);
-                ranked.push(((node.unrelated(), odd, hops.len()), hops));
+                // A value that is lanes taken together is related to them.
+                let folds = self.folds(&node);
+                let lanes = folds.iter().map(|fold| fold.of.len()).sum();
+                let (machine, source) = node.unrelated();
+                let unrelated = (machine.saturating_sub(lanes), source.saturating_sub(folds.len()));
+                ranked.push(((unrelated, odd, hops.len()), hops));
             }
         }
         ranked.sort();

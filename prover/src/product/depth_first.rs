@@ -49,7 +49,7 @@ impl Search<'_> {
             if let Some((node, path)) = waiting.first() {
                 return Ok(Err(self.blame(&product, *node, path).reason));
             }
-            if self.find_elements(&product) {
+            if self.find_elements(&product) | self.find_folds(&product) {
                 product = self.replayed(&product);
                 continue;
             }

@@ -4,6 +4,7 @@ use super::certify::{Certified, proof_region};
 use super::columns::{Column, Columns, ELEMENT_BYTES, Place};
 use super::events::Calls;
 use super::flow::{self, Anchors};
+use super::folds::{Fold, Operation, Part};
 use super::node::{Bound, Invariant, Node, Operand};
 use super::problem::Setting;
 use super::search::{Edge, Product};
@@ -296,6 +297,7 @@ fn term(values: &mut Values, factor: u128, column: &Column, width_bits: u32) -> 
             },
             Extend::None,
         ),
+        Place::Fold(fold) => (folded(values, fold), Extend::None),
         Place::Global(symbol, offset) => (
             Term::Global {
                 side: proof::Side::Source,
@@ -307,6 +309,23 @@ fn term(values: &mut Values, factor: u128, column: &Column, width_bits: u32) -> 
         ),
     };
     SumTerm { coefficient: Word(factor), term, extend }
+}
+
+fn folded(values: &mut Values, fold: &Fold) -> Term {
+    let part = |part: &Part| match part {
+        Part::Value(value) => Term::Value { value: values.number(*value) },
+        Part::Lane(name, lane) => {
+            let name = name.clone();
+            Term::Machine { place: proof::Place::Register { name, low_bit: 32 * lane, width_bits: 32 } }
+        }
+    };
+    let of = fold.of.iter().map(part).collect();
+    let operation = match fold.operation {
+        Operation::Product => proof::Operation::Product,
+        Operation::Greatest => proof::Operation::Greatest,
+        Operation::Least => proof::Operation::Least,
+    };
+    Term::Fold { operation, of, width_bits: fold.width_bits }
 }
 
 fn compare(arena: &Arena, values: &mut Values, bound: &Bound) -> Predicate {

@@ -176,6 +176,42 @@ impl Node {
         (machine, source)
     }
 
+    /// 32-bit values of the source that no relation says anything of.
+    pub(super) fn unrelated_values(&self) -> Vec<ExprId> {
+        let relations = self.narrow.cover.relations();
+        let says = |number: usize| {
+            let defining = relations.iter().filter(|relation| relation.defines.is_some());
+            defining.into_iter().any(|relation| relation.coefficients[number] != 0)
+        };
+        let columns = self.columns.narrow.iter().enumerate();
+        let values = columns.filter(|(_, column)| matches!(column.place, Place::Value(_)));
+        values.filter(|(number, _)| !says(*number)).map(|(_, column)| column.value).collect()
+    }
+
+    /// Vector registers with a lane that no relation says anything of, but that it is like other lanes.
+    pub(super) fn unrelated_vectors(&self) -> BTreeSet<String> {
+        let vector = |column: &Column| match &column.place {
+            Place::Word { register, .. } if register.starts_with("xmm") => Some(register.clone()),
+            _ => None,
+        };
+        let columns = || self.columns.narrow.iter().enumerate();
+        let lanes: Vec<usize> =
+            columns().filter(|(_, column)| vector(column).is_some()).map(|(number, _)| number).collect();
+        let mut open: BTreeSet<usize> = lanes.iter().copied().collect();
+        for relation in self.narrow.cover.relations() {
+            let like = |lane: &usize| relation.defines != Some(*lane) && relation.coefficients[*lane] != 0;
+            if let Some(defined) = relation.defines
+                && !lanes.iter().any(like)
+            {
+                open.remove(&defined);
+            }
+        }
+        columns()
+            .filter(|(number, _)| open.contains(number))
+            .filter_map(|(_, column)| vector(column))
+            .collect()
+    }
+
     /// The invariant, as a list of which all hold. Nothing if no state was seen: then it is false.
     pub fn invariants(&self, arena: &mut Arena) -> Option<Vec<Invariant>> {
         if self.wide.cover.is_empty() {

@@ -468,7 +468,7 @@ impl<'a> Search<'a> {
             if let Some((node, path)) = waiting.first() {
                 return Ok(Err(self.blame(product, *node, path)));
             }
-            if self.find_elements(product) {
+            if self.find_elements(product) | self.find_folds(product) {
                 *product = self.start();
                 continue;
             }

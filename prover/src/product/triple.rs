@@ -108,14 +108,14 @@ pub struct Triple {
 /// What an expression costs the solver: little, if it speaks of indices; some, if of memory, or if it multiplies by
 /// numbers of many bits; much, if it multiplies or divides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Cost {
+pub(super) enum Cost {
     Little,
     Some,
     Much,
 }
 
 /// What lemmas may rest on, with what it costs.
-struct Hypotheses {
+pub(super) struct Hypotheses {
     /// By the invariant and the machine's path.
     known: Vec<(Cost, ExprId)>,
     /// By a source that does nothing undefined.
@@ -123,7 +123,12 @@ struct Hypotheses {
 }
 
 impl Hypotheses {
-    fn up_to(&self, known: Cost, promised: Cost) -> Vec<ExprId> {
+    /// All that a source promises that does nothing undefined.
+    pub(super) fn promised(&self) -> impl Iterator<Item = ExprId> + '_ {
+        self.promised.iter().map(|(_, bit)| *bit)
+    }
+
+    pub(super) fn up_to(&self, known: Cost, promised: Cost) -> Vec<ExprId> {
         let known = self.known.iter().filter(|(cost, _)| *cost <= known);
         let promised = self.promised.iter().filter(|(cost, _)| *cost <= promised);
         known.chain(promised).map(|(_, bit)| *bit).collect()
@@ -132,10 +137,10 @@ impl Hypotheses {
 
 /// What rewriting may use on an edge once `goal` is shown there, which implies that the two are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Lemma {
-    term: ExprId,
-    value: ExprId,
-    goal: ExprId,
+pub(super) struct Lemma {
+    pub(super) term: ExprId,
+    pub(super) value: ExprId,
+    pub(super) goal: ExprId,
 }
 
 impl Context<'_> {
@@ -417,6 +422,8 @@ impl Context<'_> {
         let hypotheses = Hypotheses { known: costs(known), promised: costs(promised) };
         // Apart, because the latter are harder: a question without an answer settles none of its lemmas.
         let mut shown = self.shown_lemmas(&format!("{name} lemmas"), &hypotheses, candidates)?;
+        let terms = self.arena.reachable(&roots);
+        shown.extend(self.promised_products(name, &mut triple.assumed, &hypotheses, &terms)?);
         shown.extend(self.shown_lemmas(&format!("{name} loads"), &hypotheses, loads)?);
         if shown.is_empty() {
             let addresses = self.same_addresses(&roots, states);
@@ -495,7 +502,7 @@ impl Context<'_> {
     }
 
     /// Those lemmas that follow: all are asked for at once, and a model tells which ones are wrong.
-    fn following(
+    pub(super) fn following(
         &mut self,
         name: &str,
         hypotheses: &[ExprId],
@@ -527,7 +534,7 @@ impl Context<'_> {
         Ok(Vec::new())
     }
 
-    fn equality(&mut self, term: ExprId, value: ExprId) -> Lemma {
+    pub(super) fn equality(&mut self, term: ExprId, value: ExprId) -> Lemma {
         Lemma { term, value, goal: equal(self.arena, term, value) }
     }
 

@@ -2,6 +2,7 @@
 
 use super::super::assumed::{Assumed, equal};
 use super::super::columns::Place;
+use super::super::folds::Operation;
 use super::{LocateError, Locator, mismatch};
 use crate::abi::Abi;
 use crate::bits::{Bits, mask};
@@ -129,10 +130,22 @@ impl Locator {
     }
 
     pub(super) fn term(&mut self, term: &proof::SumTerm, width_bits: u32) -> Result<ExprId, LocateError> {
+        let value = self.whole(&term.term)?;
+        let arena = &mut self.arena;
+        Ok(match term.extend {
+            Extend::None => value,
+            Extend::Zero => arena.zero_extend(value, width_bits),
+            Extend::Sign => arena.sign_extend(value, width_bits),
+            Extend::Truncate => arena.extract(value, 0, width_bits),
+        })
+    }
+
+    /// A term as wide as it is.
+    fn whole(&mut self, term: &Term) -> Result<ExprId, LocateError> {
         let address_bits = self.address_bits;
         let abi = Abi::of(address_bits);
         let arena = &mut self.arena;
-        let value = match &term.term {
+        let value = match term {
             Term::Machine { place } => machine_place(arena, address_bits, place),
             Term::Entry { place: proof::Place::Register { name, low_bit: 0, .. } } => abi.entry(arena, name),
             Term::Entry { place: proof::Place::StackSlot { offset_bytes: 0, .. } } => {
@@ -168,13 +181,17 @@ impl Locator {
                 };
                 arena.variable(&value.name, Sort::Bits(value.width_bits))
             }
+            Term::Fold { operation, of, width_bits } => {
+                let operation = match operation {
+                    proof::Operation::Product => Operation::Product,
+                    proof::Operation::Greatest => Operation::Greatest,
+                    proof::Operation::Least => Operation::Least,
+                };
+                let parts = of.iter().map(|part| self.whole(part)).collect::<Result<Vec<_>, _>>()?;
+                operation.of(&mut self.arena, &parts, *width_bits)
+            }
         };
-        Ok(match term.extend {
-            Extend::None => value,
-            Extend::Zero => arena.zero_extend(value, width_bits),
-            Extend::Sign => arena.sign_extend(value, width_bits),
-            Extend::Truncate => arena.extract(value, 0, width_bits),
-        })
+        Ok(value)
     }
 }
 
