@@ -52,6 +52,8 @@ pub struct Edge {
     pub assumptions: Vec<Assumption>,
     /// The call that this step is, if it is one.
     pub call: Option<Call>,
+    /// Whether the step rounds what a compiler may round in another way: a run that takes it refutes nothing.
+    pub open: bool,
 }
 
 /// A bit that is set wherever the program does nothing undefined.

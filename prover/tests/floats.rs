@@ -67,6 +67,23 @@ fn a_product_that_is_added_may_be_rounded() {
     assert!(said_of(&code(&TURN.replace("addss", "mulss").replace("mulss", "addss"))).starts_with("refuted"));
 }
 
+/// What a compiler computes itself it may round once; what it cannot know, code without fused instructions cannot.
+#[test]
+fn a_product_of_constants_may_be_fused() {
+    let fused = |rest: &str| format!("\tmovl $0x300f5c29, %eax\n\tmovd %eax, %xmm1\n{rest}\tret");
+    let said_of = |source: &str, code: &str| said(&verdict_of(source, &[], code));
+    let start = "float f(float x) { float a = 0.1f; float y = a * a - 0.01f;";
+    let alone = said_of(&format!("{start} return y; }}"), &fused("\tmovaps %xmm1, %xmm0\n"));
+    assert!(alone.starts_with("unknown"), "{alone}");
+    let used = said_of(&format!("{start} return x + y; }}"), &fused("\taddss %xmm1, %xmm0\n"));
+    assert!(used.starts_with("unknown"), "{used}");
+    // Through memory, too.
+    let kept = said_of("float f(void) { A[0] = 0.1f; return A[0] * A[0] - 0.01f; }", &fused(""));
+    assert!(kept.starts_with("unknown"), "{kept}");
+    let unknown = said_of("float f(float x) { return x * x - 0.01f; }", &fused("\tmovaps %xmm1, %xmm0\n"));
+    assert!(unknown.starts_with("refuted"), "{unknown}");
+}
+
 #[test]
 fn mistakes_in_an_expression_are_refuted() {
     let mistakes = [

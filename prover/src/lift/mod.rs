@@ -113,6 +113,7 @@ pub fn peeks(
                     accesses: ran.accesses,
                     assumptions: Vec::new(),
                     call: None,
+                    open: false,
                 },
             });
         }
@@ -183,6 +184,7 @@ fn run_all(
                 accesses: ran.accesses.clone(),
                 assumptions: Vec::new(),
                 call: call.clone(),
+                open: false,
             });
         }
     }

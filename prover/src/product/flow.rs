@@ -217,6 +217,7 @@ mod tests {
             accesses: Vec::new(),
             assumptions: Vec::new(),
             call: None,
+            open: false,
         };
         let mut names: Vec<Point> = (1..points).map(|pc| Point::Pc(u64::from(pc))).collect();
         names.push(Point::Exit);

@@ -40,6 +40,7 @@ struct Way {
     assumptions: Vec<AssumptionKind>,
     targets: Vec<Target>,
     callee: Option<Callee>,
+    open: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +62,8 @@ pub enum Step {
     /// The program does something undefined here: nothing is known from here on.
     Undefined(AssumptionKind),
     /// The first program computes something that LLVM's IR leaves open: the sign and the payload of a NaN, or an integer
-    /// for a number that none is near. What the other one makes of it may differ and be right.
+    /// for a number that none is near, or a product that is rounded or not. What the other one makes of it may differ
+    /// and be right.
     Open,
     /// A requirement does not hold: the machine faults.
     Fault,
@@ -112,6 +114,7 @@ impl Runner {
                 assumptions: edge.assumptions.iter().map(|assumption| assumption.kind).collect(),
                 targets,
                 callee: edge.call.as_ref().map(|call| Callee::new(arena, table, edge, call, objects)),
+                open: edge.open,
             });
         }
         Runner { ways, program }
@@ -150,7 +153,7 @@ impl Runner {
                 return Step::Undefined(*kind);
             }
             // Also if only the side of a choice that is not taken is: a run that says nothing costs little.
-            if self.program == 0 && (open || values.open) {
+            if self.program == 0 && (open || way.open || values.open) {
                 return Step::Open;
             }
             if !(0..way.requirements).all(set) {

@@ -32,6 +32,7 @@ fn example(arena: &mut Arena) -> Graph {
         accesses: Vec::new(),
         assumptions: Vec::new(),
         call: None,
+        open: false,
     };
     Graph {
         points: vec![Point::Pc(0), Point::Exit],

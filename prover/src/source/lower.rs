@@ -1,6 +1,7 @@
 //! A function of the IR as a transition graph.
 
 use super::bindings::{self, PointFacts, PointInfo};
+use super::known::Known;
 use super::origin::{Origin, Origins};
 use super::segment::{self, Segment, handed_on, phis, segments};
 use super::shape::{check_shape, frame, types};
@@ -184,6 +185,7 @@ fn lower_cut(
             accesses: ran.accesses,
             assumptions: ran.assumptions,
             call: None,
+            open: false,
         };
         let point = segment::point(&segment.block.label, segment.start + cut);
         peeks.push(Peek { edge, point, info: PointInfo::default() });
@@ -221,6 +223,9 @@ fn graph(
     let mut points: Vec<Point> = segments.iter().map(Segment::point).collect();
     points.push(Point::Exit);
     let mut edges = Vec::new();
+    let known = Known::infer(context.module, function);
+    let is_open =
+        |segment: &Segment| segment.instructions.iter().any(|one| known.may_be_fused(&one.operation));
     for (number, segment) in segments.iter().enumerate() {
         let mut ran = run(arena, context, function, segment, handed_on)?;
         if let Some(call) = &ran.call {
@@ -237,6 +242,7 @@ fn graph(
                 accesses: ran.accesses.clone(),
                 assumptions: ran.assumptions.clone(),
                 call: ran.call.clone(),
+                open: is_open(segment),
             });
         }
     }

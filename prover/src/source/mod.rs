@@ -2,7 +2,7 @@
 //!
 //! - [`origin`]: which object each pointer points into, and so which region an access goes to;
 //! - [`shape`]: what a function must look like; [`segment`]: the straight pieces that become edges;
-//! - [`step`]: what an instruction means; [`lower`]: segments as edges;
+//! - [`known`]: what a compiler may compute itself; [`step`]: what an instruction means; [`lower`]: segments as edges;
 //! - [`bindings`]: what the variables of the source are at each point.
 //!
 //! Names of the graph's variables: an IR value is `%name` as LLVM prints it (parameters too), memory is
@@ -12,6 +12,7 @@
 
 mod bindings;
 mod float;
+mod known;
 mod lower;
 mod origin;
 mod segment;
