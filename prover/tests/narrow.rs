@@ -28,3 +28,17 @@ fn the_wrong_part_or_extension_is_not_proved() {
     assert!(!is_proved("short", "movzwl", "%di"));
     assert!(!is_proved("short", "movsbl", "%dil"));
 }
+
+/// The convention has a truth value in a whole byte, the upper bits 0, and gcc reads it so; nothing is above the byte.
+#[test]
+fn a_truth_value_is_passed_in_a_byte() {
+    let said =
+        |assembly: &str| assembled::said(&assembled::verdict("int f(_Bool c) { return c; }", &[], assembly));
+    let byte = said("\tmovzbl %dil, %eax\n\tret");
+    assert!(!byte.starts_with("refuted"), "{byte}");
+    assert_eq!(said("\tmovl %edi, %eax\n\tandl $1, %eax\n\tret"), "proved");
+    for wrong in ["movl %edi, %eax", "movzwl %di, %eax", "movsbl %dil, %eax\n\tnegl %eax"] {
+        let wrong = said(&format!("\t{wrong}\n\tret"));
+        assert!(wrong.starts_with("refuted"), "{wrong}");
+    }
+}

@@ -261,6 +261,19 @@ impl Setting {
         equal
     }
 
+    /// What a caller leaves 0, by the same convention: of the byte that a truth value is passed in, the bits above it.
+    /// Code may read the whole byte, as gcc's does; no proof rests on this, but no run without it refutes anything.
+    pub fn above_truth_values(&self, arena: &mut Arena) -> Vec<ExprId> {
+        let widths = self.parameter_widths(arena);
+        let mut above = Vec::new();
+        for place in self.problem.abi.passed(arena, &widths) {
+            if let Node::Extract { low_bit: 0, width_bits: 1, of } = *arena.node(place) {
+                above.push(arena.extract(of, 1, 7));
+            }
+        }
+        above
+    }
+
     /// What the memory model promises: globals are aligned, lie below a limit and not at 0; the stack pointer
     /// is far from both ends and as the ABI wants it.
     pub fn facts(&self, arena: &mut Arena) -> Vec<ExprId> {

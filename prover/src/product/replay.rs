@@ -3,10 +3,12 @@
 use super::flow::{Anchors, Path};
 use super::problem::Setting;
 use super::triple::Step;
-use crate::expr::Arena;
+use crate::bits::mask;
+use crate::expr::{Arena, Node};
 use crate::graph::PointId;
 use crate::region::Region;
 use crate::run::callee::Objects;
+use crate::run::code::Code;
 use crate::run::memory::{made_up_float, mixed};
 use crate::run::state::{State, Table};
 use crate::run::{Runner, Step as Ran};
@@ -53,7 +55,7 @@ impl Replay {
         table.memory(arena, frame);
         for (left, right) in setting.precondition(arena) {
             for id in arena.reachable(&[left, right]) {
-                if matches!(arena.node(id), crate::expr::Node::Variable(_))
+                if matches!(arena.node(id), Node::Variable(_))
                     && matches!(arena.sort(id), crate::expr::Sort::Bits(_))
                 {
                     table.bits(arena, id);
@@ -167,7 +169,7 @@ impl Replay {
             .map(|edge| {
                 let frame = edge.accesses.iter().filter(|access| access.region == Region::Stack);
                 let addresses: Vec<_> = frame.map(|access| access.address).collect();
-                crate::run::code::Code::new(arena, table, &addresses)
+                Code::new(arena, table, &addresses)
             })
             .collect();
         let (mut state, mut at) = (state.clone(), PointId(0));
@@ -257,7 +259,7 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
             width_bits if seed % 4 != 3 => {
                 let stride = seed % 4 == 2 && (seed % 8 == 2 || draw(2) == 0);
                 let small = if stride { draw(4) as i64 - 1 } else { draw(70) as i64 - 3 };
-                state.bits[place] = small as u128 & crate::bits::mask(width_bits);
+                state.bits[place] = small as u128 & mask(width_bits);
             }
             _ => {}
         }
@@ -281,6 +283,15 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
     state
 }
 
+/// Makes a state one in which a caller has put truth values as it should.
+pub fn clear_above_truth_values(arena: &mut Arena, setting: &Setting, table: &mut Table, state: &mut State) {
+    for above in setting.above_truth_values(arena) {
+        let Node::Extract { low_bit, width_bits, of } = *arena.node(above) else { continue };
+        let whole = Code::new(arena, table, &[of]).bits(state)[0].value();
+        pass(arena, table, state, of, whole & !(mask(width_bits) << low_bit));
+    }
+}
+
 /// Constants in a region whose contents the source says: where they begin, and what they hold.
 pub fn contents<'a>(
     arena: &mut Arena,
@@ -301,15 +312,14 @@ pub fn contents<'a>(
 
 /// Makes a place hold a value.
 fn pass(arena: &mut Arena, table: &mut Table, state: &mut State, place: crate::expr::ExprId, value: u128) {
-    use crate::expr::Node;
     match *arena.node(place) {
         Node::Variable(_) => state.bits[table.bits(arena, place)] = value,
         Node::Extract { width_bits, of, .. } => {
-            let whole = crate::run::code::Code::new(arena, table, &[of]).bits(state)[0].value();
-            pass(arena, table, state, of, whole & !crate::bits::mask(width_bits) | value);
+            let whole = Code::new(arena, table, &[of]).bits(state)[0].value();
+            pass(arena, table, state, of, whole & !mask(width_bits) | value);
         }
         Node::Load { memory, address, bytes } => {
-            let address = crate::run::code::Code::new(arena, table, &[address]).bits(state)[0].value();
+            let address = Code::new(arena, table, &[address]).bits(state)[0].value();
             let place = table.memory(arena, memory);
             state.memories[place].store(address as u64, value, bytes);
         }
