@@ -130,7 +130,7 @@ fn every_operation_is_what_compiled_code_does() {
             .filter(|_| !of_an_integer)
             .for_each(|argument| *argument = corner(&mut random));
         // Equal operands.
-        if random.next() % 4 == 0 && !of_an_integer {
+        if random.next().is_multiple_of(4) && !of_an_integer {
             input.arguments[1] = input.arguments[0];
         }
     });
