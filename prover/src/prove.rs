@@ -214,6 +214,7 @@ pub(crate) fn problem(
     let globals: Vec<proof::Global> = source.globals.iter().map(global).collect();
     let read_only = source.globals.iter().filter(|global| global.read_only);
     let pointers = source.parameters.iter().filter(|parameter| parameter.pointer);
+    let extensions = source.parameters.iter().map(|parameter| (parameter.variable, parameter.extension));
     let contents =
         source.globals.iter().filter_map(|global| Some((global.symbol.clone(), global.constant.clone()?)));
     let abi = Abi::of(code.address_bits);
@@ -225,6 +226,7 @@ pub(crate) fn problem(
         parameters: source.parameters.iter().map(|parameter| parameter.variable).collect(),
         pointers: pointers.map(|parameter| parameter.variable).collect(),
         floats: floats.map(|parameter| parameter.variable).collect(),
+        extensions: extensions.collect(),
         returned,
         returns_float: source.returns_float,
         low_globals: low_globals(code),

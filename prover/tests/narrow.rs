@@ -29,16 +29,33 @@ fn the_wrong_part_or_extension_is_not_proved() {
     assert!(!is_proved("short", "movsbl", "%dil"));
 }
 
-/// The convention has a truth value in a whole byte, the upper bits 0, and gcc reads it so; nothing is above the byte.
+/// A caller widens what is narrower than 32 bits, and no further.
 #[test]
-fn a_truth_value_is_passed_in_a_byte() {
-    let said =
-        |assembly: &str| assembled::said(&assembled::verdict("int f(_Bool c) { return c; }", &[], assembly));
-    let byte = said("\tmovzbl %dil, %eax\n\tret");
-    assert!(!byte.starts_with("refuted"), "{byte}");
-    assert_eq!(said("\tmovl %edi, %eax\n\tandl $1, %eax\n\tret"), "proved");
-    for wrong in ["movl %edi, %eax", "movzwl %di, %eax", "movsbl %dil, %eax\n\tnegl %eax"] {
-        let wrong = said(&format!("\t{wrong}\n\tret"));
-        assert!(wrong.starts_with("refuted"), "{wrong}");
+fn a_narrow_parameter_is_passed_in_32_bits() {
+    let of = |source: &str, body: &str| {
+        assembled::said(&assembled::verdict(source, &[], &format!("\t{body}\n\tret")))
+    };
+    let (truth, short, byte) = (
+        "int f(_Bool c) { return c; }",
+        "long f(short c) { return c; }",
+        "unsigned long f(unsigned char c) { return c; }",
+    );
+    for right in ["movl %edi, %eax", "movzbl %dil, %eax", "movzwl %di, %eax"] {
+        assert_eq!(of(truth, right), "proved", "{right}");
+    }
+    for right in ["movslq %edi, %rax", "movswq %di, %rax"] {
+        assert_eq!(of(short, right), "proved", "{right}");
+    }
+    assert_eq!(of(byte, "movl %edi, %eax"), "proved");
+    for (source, wrong) in [
+        (truth, "movsbl %dil, %eax\n\tnegl %eax"),
+        (truth, "movq %rdi, %rax\n\tshrq $32, %rax"),
+        (short, "movq %rdi, %rax"),
+        (short, "movl %edi, %eax"),
+        (short, "movzwl %di, %eax"),
+        (byte, "movq %rdi, %rax"),
+    ] {
+        let said = of(source, wrong);
+        assert!(said.starts_with("refuted"), "{wrong}: {said}");
     }
 }

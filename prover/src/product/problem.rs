@@ -8,6 +8,7 @@ use crate::calls::{CallError, Convention};
 use crate::expr::{Arena, CommutativeOp, CompareOp, ExprId, Node, Sort};
 use crate::float::Function;
 use crate::graph::Graph;
+use crate::ir::Extension;
 use crate::lift::RETURN_TARGET;
 use crate::object_file::GOT;
 use crate::region::{ADDRESS_PREFIX, Region};
@@ -31,6 +32,8 @@ pub struct Problem {
     pub pointers: Vec<ExprId>,
     /// Those of them that are passed in vector registers.
     pub floats: Vec<ExprId>,
+    /// How a caller widens those that are narrower than 32 bits, as far as the source says.
+    pub extensions: BTreeMap<ExprId, Extension>,
     /// The variable of the source that holds the returned value.
     pub returned: Option<ExprId>,
     /// Whether that is a floating-point number.
@@ -253,7 +256,10 @@ impl Setting {
         }
         equal.push((abi.return_slot(arena), abi.entry(arena, "return")));
         let widths = self.parameter_widths(arena);
-        equal.extend(abi.passed(arena, &widths).into_iter().zip(self.problem.plain_parameters()));
+        for (place, parameter) in abi.passed(arena, &widths).into_iter().zip(self.problem.plain_parameters())
+        {
+            equal.push(self.widened(arena, place, parameter));
+        }
         for (number, parameter) in self.problem.floats.iter().enumerate() {
             let width_bits = arena.width_bits(*parameter);
             equal.push((abi.vector(arena, number, width_bits), *parameter));
@@ -261,17 +267,18 @@ impl Setting {
         equal
     }
 
-    /// What a caller leaves 0, by the same convention: of the byte that a truth value is passed in, the bits above it.
-    /// Code may read the whole byte, as gcc's does; no proof rests on this, but no run without it refutes anything.
-    pub fn above_truth_values(&self, arena: &mut Arena) -> Vec<ExprId> {
-        let widths = self.parameter_widths(arena);
-        let mut above = Vec::new();
-        for place in self.problem.abi.passed(arena, &widths) {
-            if let Node::Extract { low_bit: 0, width_bits: 1, of } = *arena.node(place) {
-                above.push(arena.extract(of, 1, 7));
-            }
-        }
-        above
+    /// The word that a parameter was passed in, and what it is there: a caller widens what the source says is widened, to
+    /// 32 bits, as is shown of the calls that code makes.
+    fn widened(&self, arena: &mut Arena, place: ExprId, parameter: ExprId) -> (ExprId, ExprId) {
+        let Node::Extract { low_bit: 0, width_bits: ..32, of } = *arena.node(place) else {
+            return (place, parameter);
+        };
+        let value = match self.problem.extensions.get(&parameter) {
+            Some(Extension::Zero) => arena.zero_extend(parameter, 32),
+            Some(Extension::Sign) => arena.sign_extend(parameter, 32),
+            Some(Extension::None) | None => return (place, parameter),
+        };
+        (arena.extract(of, 0, 32), value)
     }
 
     /// What the memory model promises: globals are aligned, lie below a limit and not at 0; the stack pointer

@@ -6,8 +6,7 @@
 
 use super::assumed::equal;
 use super::problem::{FRAME_BYTES, Setting};
-use super::replay::{Replay, clear_above_truth_values, contents, entry_state};
-use crate::bits::Bits;
+use super::replay::{Replay, contents, entry_state};
 use crate::expr::{Arena, Sort};
 use crate::graph::PointId;
 use crate::lift::RETURN_TARGET;
@@ -58,8 +57,7 @@ pub fn refute(arena: &mut Arena, setting: &Setting, inputs: u64, steps: usize) -
     let mut table = Table::default();
     let refuter = Refuter::new(arena, setting, &mut table, steps);
     (0..inputs).find_map(|seed| {
-        let mut begin = entry_state(arena, setting, &mut table, seed);
-        clear_above_truth_values(arena, setting, &mut table, &mut begin);
+        let begin = entry_state(arena, setting, &mut table, seed);
         refuter.run(arena, &mut table, &begin, InputSource::Seed(seed))
     })
 }
@@ -82,10 +80,6 @@ impl<'a> Refuter<'a> {
         let mut wanted = setting.facts(arena);
         for (left, right) in setting.precondition(arena) {
             wanted.push(equal(arena, left, right));
-        }
-        for above in setting.above_truth_values(arena) {
-            let zero = arena.constant(Bits::new(arena.width_bits(above), 0));
-            wanted.push(equal(arena, above, zero));
         }
         let may_begin = Code::new(arena, table, &wanted);
         let addresses = setting

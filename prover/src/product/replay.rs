@@ -265,7 +265,7 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
         }
     }
     for (left, right) in setting.precondition(arena) {
-        let value = state.bits[table.bits(arena, right)];
+        let value = Code::new(arena, table, &[right]).bits(&state)[0].value();
         pass(arena, table, &mut state, left, value);
     }
     for region in &setting.regions {
@@ -281,15 +281,6 @@ pub fn entry_state(arena: &mut Arena, setting: &Setting, table: &mut Table, seed
         state.memories[machine] = state.memories[source].clone();
     }
     state
-}
-
-/// Makes a state one in which a caller has put truth values as it should.
-pub fn clear_above_truth_values(arena: &mut Arena, setting: &Setting, table: &mut Table, state: &mut State) {
-    for above in setting.above_truth_values(arena) {
-        let Node::Extract { low_bit, width_bits, of } = *arena.node(above) else { continue };
-        let whole = Code::new(arena, table, &[of]).bits(state)[0].value();
-        pass(arena, table, state, of, whole & !(mask(width_bits) << low_bit));
-    }
 }
 
 /// Constants in a region whose contents the source says: where they begin, and what they hold.
