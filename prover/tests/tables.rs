@@ -203,3 +203,16 @@ fn a_wrong_guess_refutes_nothing() {
     let found = of(&source, &format!("{}{table}", body.replace("$3, %edi", "$2, %edi")));
     assert!(!found.starts_with("proved"), "{found}");
 }
+
+/// The linker writes eight bytes from four in front of the table: its first entry is not what the file says.
+#[test]
+fn an_entry_that_a_field_reaches_into_is_not_read() {
+    let source = "int f(int x) { switch (x) { case 0: return 0; case 1: return 23; case 2: return 5; \
+                  case 3: return 99; default: return -1; } }";
+    let right = "\tmovl $-1, %eax\n\tcmpl $3, %edi\n\tja .Ld\n\tmovl %edi, %edi\n\tmovl CSWTCH.1(,%rdi,4), %eax\n.Ld:\n\tret\n\
+                 \t.section .rodata\n\t.align 8\n\t.reloc ., R_X86_64_32, f\n\t.long 0\n\t.type CSWTCH.1, @object\n\
+                 \t.size CSWTCH.1, 16\nCSWTCH.1:\n\t.long 0, 23, 5, 99\n\t.text\n";
+    assert_eq!(of(source, right), "proved");
+    let wrong = changed(source, right, "R_X86_64_32, f", "R_X86_64_64, f + 0x1700000000");
+    assert_ne!(wrong, "proved", "a false proof");
+}
