@@ -149,7 +149,8 @@ fn attempt(
     if let Some(what) = code.definitions.disagreement(&source.globals) {
         return Ok(Verdict::Unsupported(format!("unsupported: {what}")));
     }
-    let problem = problem(&mut arena, &source, pair.machine, code);
+    let mut problem = problem(&mut arena, &source, pair.machine, code);
+    problem.callers_known = !module.is_external(&code.name);
     let mut globals = problem.globals.clone();
     let setting = match Setting::new(&mut arena, problem) {
         Ok(setting) => setting,
@@ -217,6 +218,8 @@ pub(crate) fn problem(
     let extensions = source.parameters.iter().map(|parameter| (parameter.variable, parameter.extension));
     let contents =
         source.globals.iter().filter_map(|global| Some((global.symbol.clone(), global.constant.clone()?)));
+    let internal = source.globals.iter().filter(|global| global.internal && !global.read_only);
+    let internal = internal.map(|global| (global.symbol.clone(), global.initial.clone()));
     let abi = Abi::of(code.address_bits);
     let floats = source.parameters.iter().filter(|parameter| parameter.float && abi.vectors > 0);
     Problem {
@@ -236,6 +239,8 @@ pub(crate) fn problem(
         read_only: read_only.map(|global| global.symbol.clone()).collect(),
         written: source.written.clone(),
         contents: contents.collect(),
+        internal: internal.collect(),
+        callers_known: false,
     }
 }
 

@@ -118,7 +118,7 @@ fn what_the_object_defines_is_as_the_source_says() {
     only(source, &clear(16), &clear(4), "unsupported: `a`, which the object has at a multiple of 4 bytes");
 
     let called = |section: &str, mark: &str, after: &str| {
-        let bytes = format!(".balign 4\n .type t, @object\n .size t, 4\nt: .long 7\n {mark}");
+        let bytes = format!(".balign 4\n .type t, @object\n .size t, 4\nt: .long 0\n {mark}");
         let code =
             format!("pushq %rbx\n movl t(%rip), %ebx\n call g\n movl %ebx, %eax\n {after}\n popq %rbx");
         data(section, &bytes, &code)

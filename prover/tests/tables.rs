@@ -183,3 +183,36 @@ fn a_table_whose_address_is_kept_over_a_loop_is_proved() {
                 s = 0; break; } } return s; }\n";
     all_proved(text, "gcc-12", &["-fpie"]);
 }
+
+/// How many entries a table has is a guess. Where it is wrong, a run of the machine shows nothing.
+#[test]
+fn a_wrong_guess_refutes_nothing() {
+    let number = |entry: u32| (entry * entry * 7 + 3) % 1000;
+    let cases: String = (0..64).map(|entry| format!("case {entry}: return {};", number(entry))).collect();
+    let source = format!(
+        "int f(unsigned x, int n) {{ if (n == 0 && x > 3) return -1; switch (x) {{ {cases} \
+         default: __builtin_unreachable(); }} }}"
+    );
+    let entries: Vec<String> = (0..64).map(|entry| number(entry).to_string()).collect();
+    let body = "\ttestl %esi, %esi\n\tjne .Lgo\n\tcmpl $3, %edi\n\tja .Ld\n.Lgo:\n\tmovl %edi, %eax\n\
+                \tmovl .Lv(,%rax,4), %eax\n\tret\n.Ld:\n\tmovl $-1, %eax\n\tret\n";
+    let table = format!("\t.section .rodata\n\t.align 4\n.Lv:\n\t.long {}\n\t.text\n", entries.join(", "));
+    let found = of(&source, &format!("{body}{table}"));
+    assert!(!found.starts_with("refuted"), "{found}");
+    // Where the guess is right, a wrong number is found.
+    let found = of(&source, &format!("{}{table}", body.replace("$3, %edi", "$2, %edi")));
+    assert!(!found.starts_with("proved"), "{found}");
+}
+
+/// The linker writes eight bytes from four in front of the table: its first entry is not what the file says.
+#[test]
+fn an_entry_that_a_field_reaches_into_is_not_read() {
+    let source = "int f(int x) { switch (x) { case 0: return 0; case 1: return 23; case 2: return 5; \
+                  case 3: return 99; default: return -1; } }";
+    let right = "\tmovl $-1, %eax\n\tcmpl $3, %edi\n\tja .Ld\n\tmovl %edi, %edi\n\tmovl CSWTCH.1(,%rdi,4), %eax\n.Ld:\n\tret\n\
+                 \t.section .rodata\n\t.align 8\n\t.reloc ., R_X86_64_32, f\n\t.long 0\n\t.type CSWTCH.1, @object\n\
+                 \t.size CSWTCH.1, 16\nCSWTCH.1:\n\t.long 0, 23, 5, 99\n\t.text\n";
+    assert_eq!(of(source, right), "proved");
+    let wrong = changed(source, right, "R_X86_64_32, f", "R_X86_64_64, f + 0x1700000000");
+    assert_ne!(wrong, "proved", "a false proof");
+}

@@ -69,6 +69,8 @@ pub struct Global {
     pub constant: Option<Vec<u8>>,
     /// Whether nobody writes to it.
     pub read_only: bool,
+    /// Whether no other file has a name for it.
+    pub internal: bool,
     /// Whether the module has its contents, and does not only declare it.
     pub defined: bool,
     /// These contents, if they are followed.

@@ -141,7 +141,16 @@ fn global(symbol: &str, rest: &[Token], layout: &DataLayout) -> Result<Global, &
     });
     let align_bytes = align.or(layout.align_bytes(&of)).ok_or(unknown)?;
     let symbol = symbol.to_owned();
-    Ok(Global { symbol, size_bytes, align_bytes, constant: bytes, read_only: constant, defined, initial })
+    Ok(Global {
+        symbol,
+        size_bytes,
+        align_bytes,
+        constant: bytes,
+        read_only: constant,
+        internal: settled,
+        defined,
+        initial,
+    })
 }
 
 /// Whether something of this type may be followed by more of itself: an array without elements, or what ends in one.

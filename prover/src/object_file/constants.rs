@@ -67,8 +67,15 @@ pub(super) fn fields(
 ) -> BTreeMap<u64, CodeField> {
     let mut found = BTreeMap::new();
     for (offset, relocation) in section.relocations() {
-        let Some(from_start) = offset.checked_sub(start) else { continue };
         let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+        let Some(from_start) = offset.checked_sub(start) else {
+            // One that begins before the symbol may reach into it.
+            let size = kind(object.architecture(), r_type).map_or(LONGEST_FIELD, RelocationKind::size_bytes);
+            if offset.saturating_add(size) > start {
+                found.insert(0, CodeField { kind: None, target: None });
+            }
+            continue;
+        };
         let addend = match relocation.has_implicit_addend() {
             true => super::field(data, offset),
             false => Some(relocation.addend()),

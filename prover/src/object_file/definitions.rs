@@ -174,6 +174,13 @@ impl Definitions {
                 return Some("among constants that the linker moves apart".to_owned());
             }
         }
+        if global.internal
+            && !global.read_only
+            && global.initial.is_some()
+            && !self.holds(place, definition.offset, global)
+        {
+            return Some("with other contents at first than the source".to_owned());
+        }
         if global.read_only && global.defined && !self.holds(place, definition.offset, global) {
             return Some("with other contents than the source, or with such as are not followed".to_owned());
         }

@@ -52,6 +52,10 @@ pub struct Problem {
     pub written: BTreeSet<String>,
     /// What globals hold that no other file can define and nobody writes to.
     pub contents: BTreeMap<String, Vec<u8>>,
+    /// The file's own variables, with what they hold at first if that is followed.
+    pub internal: BTreeMap<String, Option<Vec<u8>>>,
+    /// Whether nobody but the file calls the function: its compiler knows with what.
+    pub callers_known: bool,
 }
 
 /// What a linker has decided.

@@ -3,6 +3,11 @@
 //!
 //! What a run of the machine can show, where the source returns: another result or memory, a register that is
 //! not given back, a fault, an access where nothing is, or a state that comes again, so that it never ends.
+//!
+//! What nobody but the file sees, its compiler may have done something else with, knowing all that the file does: a
+//! variable that is `static` holds what it does at first (it may never hold anything else, or one of a few values), what
+//! is left in it shows nothing (it may never be read again), no pointer from elsewhere leads to it, and a function that
+//! is `static` is called with what it is called with.
 
 use super::assumed::equal;
 use super::problem::{FRAME_BYTES, Setting};
@@ -14,7 +19,7 @@ use crate::region::Region;
 use crate::run::Step as Ran;
 use crate::run::code::Code;
 use crate::run::state::{State, Table};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An input on which the programs differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +45,9 @@ pub enum InputSource {
 
 /// Memory is mapped in pages of this size: a read beyond the last page of an object may fault.
 const PAGE_BYTES: u64 = 4096;
+
+/// As far from a variable, in memory that is one region, an access may have been meant to be relative to it.
+const BESIDE: u64 = 1 << 16;
 
 /// Both programs, ready to be run to their ends.
 pub struct Refuter<'a> {
@@ -104,10 +112,17 @@ impl<'a> Refuter<'a> {
         begin: &State,
         input: InputSource,
     ) -> Option<Refuted> {
+        let setting = self.setting;
+        let problem = &setting.problem;
+        // A model's pointers may lead to any variable; those that are made up lead to none.
+        let reached = input == InputSource::Model && setting.is_merged();
+        if problem.callers_known || reached && !problem.internal.is_empty() {
+            return None;
+        }
+        let begin = &self.as_at_first(arena, table, begin)?;
         if !self.may_begin(begin) {
             return None;
         }
-        let setting = self.setting;
         // Constants are what the source says.
         for ((source, _), region) in self.replay.memories.iter().zip(&setting.regions) {
             for (start, bytes) in contents(arena, setting, table, begin, region) {
@@ -131,7 +146,10 @@ impl<'a> Refuter<'a> {
             }
         }
         let what = match self.run_machine(arena, table, &mut state)? {
-            Ended::Returned => difference(arena, setting, table, &self.replay, &state)?,
+            Ended::Returned => {
+                forget_internal(arena, setting, table, &mut state);
+                difference(arena, setting, table, &self.replay, &state)?
+            }
             Ended::Otherwise(what) => what,
         };
         let parameter = |arena: &Arena, table: &mut Table, id| begin.bits[table.bits(arena, id)];
@@ -141,6 +159,23 @@ impl<'a> Refuter<'a> {
             memory: globals(arena, setting, table, begin),
             what,
         })
+    }
+
+    /// A state in which the file's own variables hold what they do at first.
+    fn as_at_first(&self, arena: &mut Arena, table: &mut Table, state: &State) -> Option<State> {
+        let mut state = state.clone();
+        for (symbol, bytes) in &self.setting.problem.internal {
+            let bytes = bytes.as_ref()?;
+            let (start, memories) = place(arena, self.setting, table, &state, symbol);
+            for (at, byte) in (start..).zip(bytes) {
+                for memory in memories {
+                    if state.memories[memory].byte(at) != *byte {
+                        state.memories[memory].set_byte(at, *byte);
+                    }
+                }
+            }
+        }
+        Some(state)
     }
 
     /// Whether a state is as the calling convention and the memory model want it.
@@ -178,6 +213,9 @@ impl<'a> Refuter<'a> {
                     let accesses = &self.setting.problem.machine.edges[edge].accesses;
                     for (access, address) in accesses.iter().zip(addresses) {
                         let address = address.value() as u64;
+                        if objects.is_misnamed(&access.region, address, access.bytes) {
+                            return None;
+                        }
                         if let Some(what) =
                             objects.outside(&access.region, address, access.bytes, access.write)
                         {
@@ -208,6 +246,8 @@ fn same_machine(left: &State, right: &State) -> bool {
 /// Where objects lie in a run.
 struct Objects {
     globals: BTreeMap<String, (u64, u64)>,
+    /// Those of the file's own.
+    internal: BTreeSet<String>,
     stack: u64,
     /// Bytes from there on that belong to the function.
     above: u64,
@@ -223,7 +263,30 @@ impl Objects {
         }
         let stack = setting.problem.abi.entry_stack(arena);
         let above = u64::from(setting.bytes_above(arena));
-        Objects { globals, stack: state.bits[table.bits(arena, stack)] as u64, above }
+        let internal = setting.problem.internal.keys().cloned().collect();
+        Objects { globals, internal, stack: state.bits[table.bits(arena, stack)] as u64, above }
+    }
+
+    /// Whether an access is beside a variable of the file. Which one an address in a section belongs to is a guess, and
+    /// they lie elsewhere in a run than they do in the section: another one may be meant.
+    fn is_misnamed(&self, region: &Region, address: u64, bytes: u32) -> bool {
+        let last = address.saturating_add(u64::from(bytes));
+        let inside = |(start, end): &(u64, u64)| *start <= address && last <= *end;
+        match region {
+            Region::Stack => false,
+            Region::Global(symbol) => {
+                self.internal.contains(symbol) && !self.globals.get(symbol).is_some_and(inside)
+            }
+            Region::Rest => {
+                let near = |symbol: &String| {
+                    let found = self.globals.get(symbol);
+                    found.is_some_and(|(start, end)| {
+                        start.saturating_sub(BESIDE) < last && address < end.saturating_add(BESIDE)
+                    })
+                };
+                !self.globals.values().any(inside) && self.internal.iter().any(near)
+            }
+        }
     }
 
     /// Says so if an access is where nothing is. Of memory that a pointer of unknown origin leads to, and of
@@ -247,6 +310,36 @@ impl Objects {
         let inside = start <= address && address.saturating_add(u64::from(bytes)) <= end;
         let verb = if write { "writes" } else { "reads" };
         (!inside).then(|| format!("the machine {verb} outside of {name}"))
+    }
+}
+
+/// Where a global begins, and the memories that it is in, the source's first.
+fn place(
+    arena: &mut Arena,
+    setting: &Setting,
+    table: &mut Table,
+    state: &State,
+    symbol: &str,
+) -> (u64, [usize; 2]) {
+    let (source, machine) = setting.memories(arena, &setting.home(symbol));
+    let address = setting.problem.abi.address(arena, symbol);
+    let start = state.bits[table.bits(arena, address)] as u64;
+    (start, [table.memory(arena, source), table.memory(arena, machine)])
+}
+
+/// Makes what the file's own variables hold the same on both sides.
+fn forget_internal(arena: &mut Arena, setting: &Setting, table: &mut Table, state: &mut State) {
+    for global in &setting.problem.globals {
+        if !setting.problem.internal.contains_key(&global.symbol) {
+            continue;
+        }
+        let (start, [source, machine]) = place(arena, setting, table, state, &global.symbol);
+        for at in start..start.saturating_add(global.size_bytes) {
+            let byte = state.memories[source].byte(at);
+            if state.memories[machine].byte(at) != byte {
+                state.memories[machine].set_byte(at, byte);
+            }
+        }
     }
 }
 
@@ -312,7 +405,11 @@ mod tests {
 
     fn objects() -> Objects {
         Objects {
-            globals: BTreeMap::from([("a".to_owned(), (0x1_0010, 0x1_0050))]),
+            globals: BTreeMap::from([
+                ("a".to_owned(), (0x1_0010, 0x1_0050)),
+                ("own".to_owned(), (0x80_0000, 0x80_0010)),
+            ]),
+            internal: BTreeSet::from(["own".to_owned()]),
             stack: 1 << 40,
             above: 8,
         }
@@ -327,6 +424,17 @@ mod tests {
         assert_eq!((at(0x1_0050, false), at(0x1_0ffc, false)), (None, None));
         assert_eq!(at(0x1_0ffd, false).unwrap(), "the machine reads outside of a");
         assert!(at(0x1_000f, true).is_some() && at(0xfffd, false).is_some() && at(u64::MAX, false).is_some());
+    }
+
+    #[test]
+    fn what_is_beside_a_variable_of_the_file_may_be_another() {
+        let objects = objects();
+        let at = |symbol: &str, address| objects.is_misnamed(&Region::Global(symbol.into()), address, 4);
+        assert!(at("own", 0x7f_fffc) && at("own", 0x80_000d) && at("own", 0));
+        assert!(!at("own", 0x80_0000) && !at("own", 0x80_000c) && !at("a", 0x1_0050));
+        let rest = |address| objects.is_misnamed(&Region::Rest, address, 4);
+        assert!(rest(0x7f_fffc) && rest(0x80_0010) && !rest(0x80_0004) && !rest(0x1_0010) && !rest(1 << 40));
+        assert!(!objects.is_misnamed(&Region::Stack, 0x7f_fffc, 4));
     }
 
     #[test]

@@ -33,7 +33,9 @@ pub struct Runner {
 struct Way {
     edge: usize,
     to: PointId,
+    /// What must hold for it to be taken: its condition, and then what was guessed of it.
     guard: Code,
+    guards: usize,
     /// Requirements, assumptions, then new values.
     body: Code,
     requirements: usize,
@@ -109,6 +111,7 @@ impl Runner {
                 edge: number,
                 to: edge.to,
                 guard: Code::new(arena, table, &guard),
+                guards: guard.len(),
                 body: Code::new(arena, table, &roots),
                 requirements: requirements.len(),
                 assumptions: edge.assumptions.iter().map(|assumption| assumption.kind).collect(),
@@ -133,7 +136,7 @@ impl Runner {
             self.ways[point.0 as usize].iter().find(|way| {
                 way.guard.run(state, values);
                 open |= values.open;
-                way.guard.result(values, 0).is_set()
+                (0..way.guards).all(|number| way.guard.result(values, number).is_set())
             })
         });
         way.map(|way| (way, open))
