@@ -122,12 +122,14 @@ struct Writer<'a> {
     /// Symbols from this number on have gone one up, once per entry.
     inserted: Vec<u32>,
     lists: Vec<Lists>,
+    /// For units that begin in this range: where the next list of locations after theirs begins, if one is known.
+    following: Option<(Range<usize>, Option<usize>)>,
 }
 
 impl<'a> Writer<'a> {
     fn new(elf: &Elf<'a>) -> Result<Writer<'a>> {
         let elf = elf.clone();
-        Ok(Writer { symbols: symbols(&elf)?, elf, inserted: Vec::new(), lists: Vec::new() })
+        Ok(Writer { symbols: symbols(&elf)?, elf, inserted: Vec::new(), lists: Vec::new(), following: None })
     }
 
     fn machine(&self) -> Machine {

@@ -1,7 +1,8 @@
 //! Lists under construction: where they go in `.debug_loc` or `.debug_loclists`, `.debug_ranges` or `.debug_rnglists`.
 //!
 //! readelf wants lists without holes, and those of locations in the order of entries: a list goes where the old one was,
-//! or else before that of the next entry of its unit, after that of the last one, or to the end.
+//! or else before that of the next entry of its unit, after that of the last one, before the first one of the units that
+//! follow, or to the end.
 
 use super::super::read::{Debug, Sections, UnitInfo};
 use super::super::scopes;
@@ -146,6 +147,11 @@ impl Writer<'_> {
                 .symbols
                 .iter()
                 .any(|symbol| usize::from(symbol.section) == section && !symbol.is_section());
+        let locates = matches!(change.says, Says::Locations(_));
+        let mut following = None;
+        if !labelled && locates && version < 5 && change.old.is_none() && info.lists.offset.is_none() {
+            following = self.list_of_followers(debug, info)?;
+        }
         let lists = &mut self.lists[number];
         if let Some(old) = &change.old
             && !labelled
@@ -162,7 +168,7 @@ impl Writer<'_> {
                     let known = info.lists.offset.or(info.lists.indexed.then_some(base));
                     contribution(known, &self.elf, section)
                 }
-                None => last_list(debug, info)?,
+                None => last_list(debug, info)?.or(following),
             },
             (Says::Ranges { .. }, _) if lists.has_headers => {
                 contribution(info.ranges.first, &self.elf, section)
@@ -175,7 +181,7 @@ impl Writer<'_> {
             lists.replaced.push((Splice { range: end..end, with: bytes }, relocations));
             // A unit that counts its lists of locations goes on doing so.
             if lists.has_headers
-                && matches!(change.says, Says::Locations(_))
+                && locates
                 && let Some((header, entries)) = table(info, &self.elf.sections[section].data)
             {
                 lists.known_entries.insert(header, entries);
@@ -194,6 +200,53 @@ impl Writer<'_> {
         lists.bytes.extend(bytes);
         Ok(Placed::Appended(number, start))
     }
+}
+
+impl Writer<'_> {
+    /// Where the first list begins that a unit after this one has. Units come in order, so that none is read twice
+    /// for its own sake.
+    fn list_of_followers<'d>(&mut self, debug: &Debug<'d>, info: &UnitInfo<'d>) -> Result<Option<usize>> {
+        if let Some((units, known)) = &self.following
+            && units.contains(&info.offset)
+        {
+            return Ok(*known);
+        }
+        let mut found = (info.offset..usize::MAX, None);
+        let mut headers = debug.dwarf.units();
+        while let Some(header) = headers.next()? {
+            let Some(gimli::DebugInfoOffset(start)) = header.debug_info_offset() else { continue };
+            if start <= info.offset || header.version() >= 5 {
+                continue;
+            }
+            if let Some(first) = first_list(&debug.dwarf.unit(header)?)? {
+                found = (info.offset..start, Some(first));
+                break;
+            }
+        }
+        self.following = Some(found.clone());
+        Ok(found.1)
+    }
+}
+
+/// Where the first list of a unit begins, with its views.
+fn first_list(unit: &gimli::Unit<Bytes>) -> Result<Option<usize>> {
+    let mut entries = unit.entries_raw(None)?;
+    while !entries.is_empty() {
+        let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+        let (mut list, mut views) = (None, None);
+        for specification in abbreviation.attributes() {
+            let attribute = entries.read_attribute(*specification)?;
+            match (attribute.name(), attribute.value()) {
+                (gimli::DW_AT_location, AttributeValue::LocationListsRef(offset)) => list = Some(offset.0),
+                (gimli::DW_AT_GNU_locviews, AttributeValue::SecOffset(offset)) => views = Some(offset),
+                _ => {}
+            }
+        }
+        if let Some(list) = list {
+            return Ok(Some(views.map_or(list, |views| list.min(views))));
+        }
+    }
+    Ok(None)
 }
 
 /// The section of lists for a version of DWARF.
