@@ -542,7 +542,8 @@ impl<'a> Debug<'a> {
         let old = unit.header.version() < 5;
         let bytes = self.sections.section(if old { ".debug_loc" } else { ".debug_loclists" });
         let whole = Bytes::new(bytes, LittleEndian);
-        let mut end = None;
+        // Nothing in it, or nothing before its end that is not an expression.
+        let mut end = Some(start.0);
         let mut raw = self.dwarf.raw_locations(unit, start)?;
         while let Some(part) = raw.next()? {
             use gimli::RawLocListEntry as Raw;
