@@ -12,9 +12,9 @@ use tools::{Folder, nothing_new_of_dwarfdump, nothing_new_of_readelf, verified};
 
 /// Without lists at -O0.
 const PLAIN: &str = "int NAME(int n) { int twice = 2 * n; return twice + 1; }";
-/// With lists.
+/// With lists, and a constant without one.
 const LISTED: &str = "int g(int);
-int NAME(int n) { int s = 0; for (int i = 0; i < n; i++) { int t = g(i); s += 3 * t; } return s; }";
+int NAME(int n) { int s = 0, k = 3; for (int i = 0; i < n; i++) { int t = g(i); s += k * t; } return s; }";
 /// In C++, with lists that clang does not have in the order of entries: those of a name space are together.
 const MIXED: &str = "extern \"C\" int g(int);
 namespace NAME { int first() { return 1; } }

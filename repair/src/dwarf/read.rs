@@ -103,6 +103,13 @@ impl ListUses {
     }
 }
 
+impl ListUses {
+    /// How many attributes refer to lists.
+    pub(crate) fn total(&self) -> usize {
+        self.users.values().sum()
+    }
+}
+
 /// Whether a list is named by number, and its number or offset; nothing if it is no list.
 fn list_key(value: AttributeValue<Bytes>) -> Option<(bool, usize)> {
     match value {

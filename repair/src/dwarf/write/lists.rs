@@ -12,7 +12,7 @@ use super::{Change, Says, Writer, patch};
 use crate::error::{Error, Result, unsupported};
 use crate::relocation::{Relocation, section_symbol, symbols};
 use gimli::{AttributeValue, LittleEndian};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Where a list was put. Sections of lists are given by number.
@@ -42,6 +42,8 @@ pub(super) struct Lists {
     pub(super) indexed: BTreeMap<usize, Vec<usize>>,
     /// How many entries these tables had.
     pub(super) known_entries: BTreeMap<usize, usize>,
+    /// Contributions with tables that have got lists of other units.
+    pub(super) lodging: BTreeSet<usize>,
     /// Where the contribution begins that was last looked for: the next one is that one or a later one, mostly.
     pub(super) known_header: usize,
     /// What is appended, with relocations that count from its start.
@@ -112,6 +114,7 @@ impl Writer<'_> {
             replaced: Vec::new(),
             indexed: BTreeMap::new(),
             known_entries: BTreeMap::new(),
+            lodging: BTreeSet::new(),
             known_header: 0,
             bytes,
             relocations: Vec::new(),
@@ -213,9 +216,14 @@ impl Writer<'_> {
                 lists.known_entries.insert(header, entries);
                 let added = lists.indexed.entry(header).or_default();
                 added.push(splice);
-                // Others name them by their offset.
+                // Others name them by their offset, and so does a unit that would need a number that is not below that
+                // of its lists: readelf takes it for wrong.
                 if info.lists.indexed && info.unit.loclists_base.0 == header + HEADER_BYTES {
-                    return Ok(Placed::Indexed((entries + added.len() - 1) as u64));
+                    if entries <= info.lists.total() && !lists.lodging.contains(&header) {
+                        return Ok(Placed::Indexed((entries + added.len() - 1) as u64));
+                    }
+                } else {
+                    lists.lodging.insert(header);
                 }
             }
             return Ok(Placed::Inserted(number, splice));
