@@ -12,7 +12,7 @@ use crate::product::refute::{Refuted, refute};
 use crate::product::search::{Effort, Failure, Options, Search};
 use crate::region::Partition;
 use crate::smt::{Limits, Program, Solver, Statistics, thread_time};
-use crate::source::{RETURN_VALUE, SourceFunction};
+use crate::source::{PointInfo, RETURN_VALUE, SourceFunction};
 use metaloc_proof as proof;
 use std::time::Duration;
 
@@ -214,6 +214,7 @@ pub(crate) fn problem(
     let returned = source.returns_bits.map(|bits| arena.variable(RETURN_VALUE, Sort::Bits(bits)));
     let globals: Vec<proof::Global> = source.globals.iter().map(global).collect();
     let read_only = source.globals.iter().filter(|global| global.read_only);
+    let line = |point: &PointInfo| point.location.as_ref().map(|location| (location.line, location.column));
     let pointers = source.parameters.iter().filter(|parameter| parameter.pointer);
     let extensions = source.parameters.iter().map(|parameter| (parameter.variable, parameter.extension));
     let contents =
@@ -225,6 +226,7 @@ pub(crate) fn problem(
     Problem {
         abi,
         source: source.graph.clone(),
+        lines: source.points.iter().map(line).collect(),
         machine,
         parameters: source.parameters.iter().map(|parameter| parameter.variable).collect(),
         pointers: pointers.map(|parameter| parameter.variable).collect(),

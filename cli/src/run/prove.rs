@@ -159,7 +159,7 @@ fn search(args: &Prove, object: &Path, source: &Path, picture: Option<Picture>) 
         source: metaloc_proof::Source {
             name: source.display().to_string(),
             sha256: sha256(&source_bytes),
-            ir_sha256: sha256(text.as_bytes()),
+            ir_sha256: sha256(compile::identified(source, &text).as_bytes()),
         },
         globals: Vec::new(),
         functions: Vec::new(),

@@ -60,7 +60,7 @@ pub fn run(args: &Repair) -> Result<Status> {
         None => None,
         Some(path) => {
             let proof = Proof::from_json(&read(path)?).with_context(|| path.display().to_string())?;
-            if proof.source.ir_sha256 != sha256(text.as_bytes()) {
+            if proof.source.ir_sha256 != sha256(compile::identified(&args.source, &text).as_bytes()) {
                 bail!("{}: proves another source, other flags or another LLVM's IR", path.display());
             }
             Some(proof)
@@ -314,7 +314,7 @@ fn document(
         source: metaloc_proof::Source {
             name: args.source.display().to_string(),
             sha256: sha256(source),
-            ir_sha256: sha256(ir.as_bytes()),
+            ir_sha256: sha256(compile::identified(&args.source, ir).as_bytes()),
         },
         globals: Vec::new(),
         functions: Vec::new(),

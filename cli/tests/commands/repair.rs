@@ -173,6 +173,29 @@ fn kernels_are_repaired_from_kept_proofs() {
 }
 
 #[test]
+fn a_kept_proof_is_known_by_whatever_path_its_source_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    std::fs::write(place("size.h"), "#define SIZE 64\n").unwrap();
+    let source =
+        "#include \"size.h\"\nint a[SIZE];\nvoid f(void) { for (int i = 0; i < SIZE; i++) a[i] = i; }\n";
+    std::fs::write(place("f.c"), source).unwrap();
+    let paths = ["-O1", "-g", "-fno-pic", "-c"].map(str::to_owned).to_vec();
+    let files = [place("f.c").display().to_string(), "-o".into(), place("f.o").display().to_string()];
+    output("gcc-12", &[paths, files.to_vec()].concat());
+    let kept = metaloc().arg("prove").arg(place("f.o")).arg("--source").arg(place("f.c"));
+    ran(kept.arg("-o").arg(place("f.json"))).with_status(0);
+    let repair = || {
+        let repair = metaloc().cwd(folder.path()).args(["repair", "f.o", "--source", "f.c"]);
+        repair.args(["--proof", "f.json", "-o", "out.o"])
+    };
+    ran(repair()).with_status(0);
+    std::fs::write(place("size.h"), "#define SIZE 65\n").unwrap();
+    let refused = ran(repair()).with_status(2).stderr;
+    assert!(refused.contains("f.json: proves another source"), "{refused}");
+}
+
+#[test]
 fn bad_input_is_refused_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.o");

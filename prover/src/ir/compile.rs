@@ -1,9 +1,11 @@
 //! C, or IR of any kind, to the text that is compared: what clang makes at -O0, with locals in registers
 //! (`mem2reg`) and nothing else done to it.
 
+use super::identity::identity;
 use super::{IrError, marks, wrapping};
 use metaloc_toolchain::Llvm;
 use metaloc_toolchain::process::{Outcome, Stdin, Task};
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,6 +20,11 @@ pub fn text(llvm: &Llvm, source: &Path, flags: &[String]) -> Result<String, IrEr
         false => Stdin::Bytes(locals_in_memory(llvm, source, flags)?.into_bytes()),
     };
     promoted(llvm, source, input)
+}
+
+/// What a proof keeps a hash of, to know the program again: of a `.c` file [`identity`], of IR its text.
+pub fn identified<'a>(source: &Path, text: &'a str) -> Cow<'a, str> {
+    if is_ir(source) { Cow::Borrowed(text) } else { Cow::Owned(identity(text)) }
 }
 
 /// Whether a file is IR already.

@@ -14,6 +14,7 @@
 pub mod compile;
 mod cursor;
 mod float;
+mod identity;
 mod initialiser;
 mod instruction;
 pub mod marks;

@@ -294,7 +294,7 @@ impl Search<'_> {
         }
         for number in given_up {
             if let Invariant::Equal(region) = &invariants[*number] {
-                return Ok(Checked::Wrong(format!("{name}: memory of {region:?} may differ")));
+                return Ok(Checked::Wrong(format!("{name}: {region} may differ")));
             }
             product.nodes[edge.to].give_up(&invariants[*number]);
         }
@@ -336,7 +336,7 @@ impl Search<'_> {
                 let Some(mut triple) = self.context.triple(node, &step) else { continue };
                 let given = self.context.known(&triple);
                 let never = self.context.arena.not(triple.machine.condition);
-                let name = format!("node {number} path {:?}", step.machine.edges);
+                let name = format!("node {number} path {}", setting.machine_path(&step.machine));
                 match self.context.implied(&name, &mut triple.assumed, &given, never)? {
                     Outcome::Holds(_) => {}
                     Outcome::Open(reason) => return Err(Failure::Open(format!("{name}: {reason}"))),

@@ -2,7 +2,7 @@
 //! (Counter, OOPSLA 2020).
 //!
 //! - [`flow`]: anchors, paths and liveness of one graph; [`walk`]: symbolic execution along paths;
-//! - [`problem`]: what is to be proved; [`columns`], [`folds`] and [`node`]: the invariant at a pair of points;
+//! - [`problem`]: what is to be proved (`places`: where it is, in words); [`columns`], [`folds`] and [`node`]: the invariant at a pair of points;
 //! - [`replay`]: both programs on concrete states; [`refute`]: an input on which they differ;
 //! - [`triple`] and [`assumed`]: questions about one edge, settled by rewriting or by the solver (`promised`: about
 //!   products that do not overflow);
@@ -24,6 +24,7 @@ mod infer;
 pub mod locate;
 mod nan_order;
 pub mod node;
+mod places;
 pub mod problem;
 mod promised;
 pub mod refute;

@@ -22,6 +22,8 @@ pub struct Problem {
     pub abi: &'static Abi,
     /// The unoptimised IR.
     pub source: Graph,
+    /// Line and column of its points, for people.
+    pub lines: Vec<Option<(u32, u32)>>,
     /// The machine code.
     pub machine: Graph,
     /// Globals that are named on either side.

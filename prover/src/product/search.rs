@@ -70,13 +70,11 @@ pub enum Failure {
     #[error("out of memory: {0} MiB")]
     Memory(u64),
     /// No correlation for a path fits what was seen.
-    #[error("no source path fits machine path {path} from ({source_point}, {machine_point})")]
+    #[error("no path of the source fits that of the machine from {from} by {path}")]
     NoCandidate {
-        /// Where the source is.
-        source_point: String,
-        /// Where the machine is.
-        machine_point: String,
-        /// The path.
+        /// Where both are.
+        from: String,
+        /// Where the machine goes.
         path: String,
     },
     /// All were tried.
@@ -301,9 +299,13 @@ impl<'a> Search<'a> {
                     self.notes
                         .push(format!("({:?}, {:?}) {:?}: {reason}", node.source, node.machine, edge.step));
                     self.note_invariants(&product, &[edge.from, edge.to]);
+                    let [from, to] = [edge.from, edge.to].map(|number| {
+                        let node = &product.nodes[number];
+                        self.context.setting.place(node.source, node.machine)
+                    });
                     let node = &product.nodes[edge.from];
                     self.wrong.insert((node.source, node.machine, edge.step));
-                    last = reason;
+                    last = format!("{reason} (from {from} to {to})");
                 }
                 Err(Wrong { edge: None, reason }) => return Err(Failure::Exhausted(retry, reason)),
             }
@@ -490,9 +492,8 @@ impl<'a> Search<'a> {
         let setting = self.context.setting;
         let at = &product.nodes[node];
         let reason = Failure::NoCandidate {
-            source_point: format!("{:?}", setting.problem.source.points[at.source.0 as usize]),
-            machine_point: format!("{:?}", setting.problem.machine.points[at.machine.0 as usize]),
-            path: format!("{:?}", path.edges),
+            from: setting.place(at.source, at.machine),
+            path: setting.machine_path(path),
         };
         let edge = product.edges.iter().rev().find(|edge| edge.to == node && edge.from != node);
         let edge = edge.or_else(|| product.edges.iter().rev().find(|edge| edge.to == node));

@@ -103,6 +103,7 @@ fn judge_pair(
         read_only: false,
         defined: false,
         initial: None,
+        internal: false,
     });
     let native = Native::link(
         &clang,
