@@ -103,6 +103,13 @@ impl ListUses {
     }
 }
 
+impl ListUses {
+    /// How many attributes refer to lists.
+    pub(crate) fn total(&self) -> usize {
+        self.users.values().sum()
+    }
+}
+
 /// Whether a list is named by number, and its number or offset; nothing if it is no list.
 fn list_key(value: AttributeValue<Bytes>) -> Option<(bool, usize)> {
     match value {
@@ -542,7 +549,8 @@ impl<'a> Debug<'a> {
         let old = unit.header.version() < 5;
         let bytes = self.sections.section(if old { ".debug_loc" } else { ".debug_loclists" });
         let whole = Bytes::new(bytes, LittleEndian);
-        let mut end = None;
+        // Nothing in it, or nothing before its end that is not an expression.
+        let mut end = Some(start.0);
         let mut raw = self.dwarf.raw_locations(unit, start)?;
         while let Some(part) = raw.next()? {
             use gimli::RawLocListEntry as Raw;

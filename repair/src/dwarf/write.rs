@@ -90,7 +90,10 @@ pub fn rewrite<'a, 'd>(
             let entry = &info.entries[change.entry];
             let mut new = NewEntry::new(entry, &mut splices, &mut patches);
             match &change.says {
-                Says::Locations(list) if list.is_empty() => new.locate(Placed::Nowhere),
+                // An empty list in its old place rather than a hole that nothing refers to.
+                Says::Locations(list) if list.is_empty() && change.old.is_none() => {
+                    new.locate(Placed::Nowhere);
+                }
                 Says::Ranges { ranges, has_ends: true } if ranges.len() == 1 => {
                     new.span(&ranges[0], debug.low_pc(&info.unit, entry), elf.machine)?;
                 }
@@ -122,14 +125,21 @@ struct Writer<'a> {
     /// Symbols from this number on have gone one up, once per entry.
     inserted: Vec<u32>,
     lists: Vec<Lists>,
-    /// For units that begin in this range: where the next list of locations after theirs begins, if one is known.
-    following: Option<(Range<usize>, Option<usize>)>,
+    /// Up to version 4 and from 5 on, for units that begin in this range: where the next list of locations after theirs
+    /// begins, if one is known.
+    following: [Option<(Range<usize>, Option<usize>)>; 2],
 }
 
 impl<'a> Writer<'a> {
     fn new(elf: &Elf<'a>) -> Result<Writer<'a>> {
         let elf = elf.clone();
-        Ok(Writer { symbols: symbols(&elf)?, elf, inserted: Vec::new(), lists: Vec::new(), following: None })
+        Ok(Writer {
+            symbols: symbols(&elf)?,
+            elf,
+            inserted: Vec::new(),
+            lists: Vec::new(),
+            following: [None, None],
+        })
     }
 
     fn machine(&self) -> Machine {

@@ -1,19 +1,19 @@
 //! Lists under construction: where they go in `.debug_loc` or `.debug_loclists`, `.debug_ranges` or `.debug_rnglists`.
 //!
-//! readelf wants lists without holes, and those of locations in the order of entries: a list goes where the old one was,
+//! readelf wants lists without holes, those of a unit together, and units in order: a list goes where the old one was,
 //! or else before that of the next entry of its unit, after that of the last one, before the first one of the units that
-//! follow, or to the end.
+//! follow, or to the end. From version 5 on it is then in a contribution of that unit, whose header and table count it.
 
 use super::super::read::{Debug, Sections, UnitInfo};
 use super::super::scopes;
 use super::super::splice::{Splice, Splices};
 use super::super::unit::Bytes;
 use super::{Change, Says, Writer, patch};
-use crate::elf::Elf;
 use crate::error::{Error, Result, unsupported};
 use crate::relocation::{Relocation, section_symbol, symbols};
 use gimli::{AttributeValue, LittleEndian};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Where a list was put. Sections of lists are given by number.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +42,10 @@ pub(super) struct Lists {
     pub(super) indexed: BTreeMap<usize, Vec<usize>>,
     /// How many entries these tables had.
     pub(super) known_entries: BTreeMap<usize, usize>,
+    /// Contributions with tables that have got lists of other units.
+    pub(super) lodging: BTreeSet<usize>,
+    /// Where the contribution begins that was last looked for: the next one is that one or a later one, mostly.
+    pub(super) known_header: usize,
     /// What is appended, with relocations that count from its start.
     pub(super) bytes: Vec<u8>,
     pub(super) relocations: Vec<Relocation>,
@@ -110,6 +114,8 @@ impl Writer<'_> {
             replaced: Vec::new(),
             indexed: BTreeMap::new(),
             known_entries: BTreeMap::new(),
+            lodging: BTreeSet::new(),
+            known_header: 0,
             bytes,
             relocations: Vec::new(),
         });
@@ -148,9 +154,19 @@ impl Writer<'_> {
                 .iter()
                 .any(|symbol| usize::from(symbol.section) == section && !symbol.is_section());
         let locates = matches!(change.says, Says::Locations(_));
-        let mut following = None;
-        if !labelled && locates && version < 5 && change.old.is_none() && info.lists.offset.is_none() {
-            following = self.list_of_followers(debug, info)?;
+        // Among the unit's own, if it has any, or else where the next unit's begin.
+        let has_own = info.lists.offset.is_some() || info.lists.indexed;
+        let (mut next, mut last, mut following) = (None, None, None);
+        if !labelled && locates && change.old.is_none() {
+            if has_own {
+                next = next_list(info, sections, change.entry)?;
+                if next.is_none() && !info.lists.indexed {
+                    last = last_list(debug, info)?;
+                }
+            }
+            if next.is_none() && last.is_none() && (!has_own || version < 5) {
+                following = self.list_of_followers(debug, info)?;
+            }
         }
         let lists = &mut self.lists[number];
         if let Some(old) = &change.old
@@ -159,35 +175,56 @@ impl Writer<'_> {
             lists.replaced.push((Splice { range: old.clone(), with: bytes }, relocations));
             return Ok(Placed::InPlace);
         }
+        if matches!(&change.says, Says::Locations(list) if list.is_empty()) {
+            return Ok(Placed::Nowhere);
+        }
+        let data = &self.elf.sections[section].data;
+        let known_header = lists.known_header;
+        let within = |known| within(data, known_header, known);
+        // Where it goes, and the contribution that it is then in.
         let end = match (&change.says, labelled) {
             (_, true) => None,
-            (Says::Locations(_), _) => match next_list(info, sections, change.entry)? {
-                Some(next) => Some(next),
-                None if lists.has_headers => {
-                    let base = info.unit.loclists_base.0;
-                    let known = info.lists.offset.or(info.lists.indexed.then_some(base));
-                    contribution(known, &self.elf, section)
+            (Says::Locations(_), _) if lists.has_headers => {
+                let base = info.unit.loclists_base.0;
+                let known = info.lists.offset.or(info.lists.indexed.then_some(base));
+                match (next.or(following), last, known) {
+                    (Some(next), ..) => within(next).map(|around| (next, around.start)),
+                    (_, Some(last), _) => within(last - 1).map(|around| (last, around.start)),
+                    (.., Some(known)) => within(known).map(|around| (around.end, around.start)),
+                    // After all others. readelf finds its way from one header to the next only if all of them have
+                    // tables, or none of them, so that there is no new one.
+                    (.., None) => within(data.len().wrapping_sub(1)).map(|around| (around.end, around.start)),
                 }
-                None => last_list(debug, info)?.or(following),
-            },
+            }
+            (Says::Locations(_), _) => next.or(last).or(following).map(|end| (end, 0)),
             (Says::Ranges { .. }, _) if lists.has_headers => {
-                contribution(info.ranges.first, &self.elf, section)
+                let around = info.ranges.first.and_then(within);
+                around.map(|around| (around.end, around.start))
             }
             // To the end.
             (Says::Ranges { .. }, _) => None,
         };
-        if let Some(end) = end {
+        if let Some((end, header)) = end {
+            lists.known_header = header;
             let splice = lists.replaced.len();
             lists.replaced.push((Splice { range: end..end, with: bytes }, relocations));
-            // A unit that counts its lists of locations goes on doing so.
+            // Who counts lists of locations goes on doing so.
             if lists.has_headers
                 && locates
-                && let Some((header, entries)) = table(info, &self.elf.sections[section].data)
+                && let Some(entries) = counted(data, header)
             {
                 lists.known_entries.insert(header, entries);
                 let added = lists.indexed.entry(header).or_default();
                 added.push(splice);
-                return Ok(Placed::Indexed((entries + added.len() - 1) as u64));
+                // Others name them by their offset, and so does a unit that would need a number that is not below that
+                // of its lists: readelf takes it for wrong.
+                if info.lists.indexed && info.unit.loclists_base.0 == header + HEADER_BYTES {
+                    if entries <= info.lists.total() && !lists.lodging.contains(&header) {
+                        return Ok(Placed::Indexed((entries + added.len() - 1) as u64));
+                    }
+                } else {
+                    lists.lodging.insert(header);
+                }
             }
             return Ok(Placed::Inserted(number, splice));
         }
@@ -206,7 +243,9 @@ impl Writer<'_> {
     /// Where the first list begins that a unit after this one has. Units come in order, so that none is read twice
     /// for its own sake.
     fn list_of_followers<'d>(&mut self, debug: &Debug<'d>, info: &UnitInfo<'d>) -> Result<Option<usize>> {
-        if let Some((units, known)) = &self.following
+        let has_headers = info.unit.header.version() >= 5;
+        let known = &self.following[usize::from(has_headers)];
+        if let Some((units, known)) = known
             && units.contains(&info.offset)
         {
             return Ok(*known);
@@ -215,38 +254,42 @@ impl Writer<'_> {
         let mut headers = debug.dwarf.units();
         while let Some(header) = headers.next()? {
             let Some(gimli::DebugInfoOffset(start)) = header.debug_info_offset() else { continue };
-            if start <= info.offset || header.version() >= 5 {
+            if start <= info.offset || (header.version() >= 5) != has_headers {
                 continue;
             }
-            if let Some(first) = first_list(&debug.dwarf.unit(header)?)? {
+            if let Some(first) = first_list(debug, &debug.dwarf.unit(header)?)? {
                 found = (info.offset..start, Some(first));
                 break;
             }
         }
-        self.following = Some(found.clone());
+        self.following[usize::from(has_headers)] = Some(found.clone());
         Ok(found.1)
     }
 }
 
-/// Where the first list of a unit begins, with its views.
-fn first_list(unit: &gimli::Unit<Bytes>) -> Result<Option<usize>> {
+/// Where the first list of a unit begins, with its views: lists need not be in the order of entries.
+fn first_list<'d>(debug: &Debug<'d>, unit: &gimli::Unit<Bytes<'d>>) -> Result<Option<usize>> {
+    let mut first: Option<usize> = None;
     let mut entries = unit.entries_raw(None)?;
     while !entries.is_empty() {
         let Some(abbreviation) = entries.read_abbreviation()? else { continue };
-        let (mut list, mut views) = (None, None);
+        let (mut listed, mut views) = (false, None);
         for specification in abbreviation.attributes() {
             let attribute = entries.read_attribute(*specification)?;
-            match (attribute.name(), attribute.value()) {
-                (gimli::DW_AT_location, AttributeValue::LocationListsRef(offset)) => list = Some(offset.0),
-                (gimli::DW_AT_GNU_locviews, AttributeValue::SecOffset(offset)) => views = Some(offset),
-                _ => {}
+            if let (gimli::DW_AT_GNU_locviews, AttributeValue::SecOffset(offset)) =
+                (attribute.name(), attribute.value())
+            {
+                views = Some(offset);
+            } else if let Some(list) = debug.dwarf.attr_locations_offset(unit, attribute.value())? {
+                listed = true;
+                first = Some(first.map_or(list.0, |first| first.min(list.0)));
             }
         }
-        if let Some(list) = list {
-            return Ok(Some(views.map_or(list, |views| list.min(views))));
+        if let (true, Some(first), Some(views)) = (listed, &mut first, views) {
+            *first = views.min(*first);
         }
     }
-    Ok(None)
+    Ok(first)
 }
 
 /// The section of lists for a version of DWARF.
@@ -297,29 +340,23 @@ pub(super) fn list_offset(
     }
 }
 
-/// The contribution to `.debug_loclists` whose table a unit uses, and how many entries the table has.
-fn table(info: &UnitInfo, data: &[u8]) -> Option<(usize, usize)> {
-    if !info.lists.indexed {
-        return None;
-    }
-    let header = info.unit.loclists_base.0.checked_sub(HEADER_BYTES)?;
+/// How many entries the table of a contribution has; nothing if it has none.
+fn counted(data: &[u8], header: usize) -> Option<usize> {
     let count = data.get(header.checked_add(8)?..)?.get(..4)?;
     let count = u32::from_le_bytes(count.try_into().ok()?) as usize;
     // Without entries the table's end would be the base that others count from.
     let end = count.checked_mul(4)?.checked_add(header)?.checked_add(HEADER_BYTES)?;
-    (count > 0 && end <= data.len()).then_some((header, count))
+    (count > 0 && end <= data.len()).then_some(count)
 }
 
-/// The end of the contribution that has an offset; nothing if there is none.
-fn contribution(known: Option<usize>, elf: &Elf, section: usize) -> Option<usize> {
-    let known = known?;
-    let data = &elf.sections[section].data;
-    let mut at = 0usize;
+/// The contribution that has an offset, header included; nothing if there is none. One is known to begin at `header`.
+fn within(data: &[u8], header: usize, known: usize) -> Option<Range<usize>> {
+    let mut at = if header <= known { header } else { 0 };
     while let Some(field) = data.get(at..).and_then(|rest| rest.get(..4)) {
         let length = u32::from_le_bytes(field.try_into().expect("four bytes")) as usize;
         let end = at.saturating_add(4).saturating_add(length);
         if (at..end).contains(&known) {
-            return (end <= data.len()).then_some(end);
+            return (end <= data.len() && end - at >= HEADER_BYTES).then_some(at..end);
         }
         at = end;
     }
