@@ -107,6 +107,22 @@ fn numbers_of_a_table_are_proved_and_mistakes_are_not() {
     }
 }
 
+/// The commonest number of a table is what a read beyond its end would be taken for, were it not required that there is
+/// none: a source that returns just that number there must not make up for a comparison that is missing.
+#[test]
+fn nothing_is_read_beyond_the_end_of_a_table() {
+    let source =
+        "int f(unsigned x) { switch (x) { case 1: return 7; case 2: return 9; default: return 5; } }";
+    let right = "\tmovl $5, %eax\n\tcmpl $3, %edi\n\tja .Ld\n\tmovl %edi, %edi\n\tmovl .Lv(,%rdi,4), %eax\n.Ld:\n\tret\n\
+                 \t.section .rodata\n\t.align 4\n.Lv:\n\t.long 5, 7, 9, 5\n\t.text\n";
+    assert_eq!(of(source, right), "proved");
+    for (what, from, to) in
+        [("no comparison", "\tja .Ld\n", ""), ("another place is compared", "cmpl $3, %edi", "cmpl $3, %esi")]
+    {
+        assert_ne!(changed(source, right, from, to), "proved", "{what}: a false proof");
+    }
+}
+
 /// What the source says that a constant holds, it holds: a run with something else there shows nothing.
 #[test]
 fn numbers_that_are_folded_are_not_refuted() {
